@@ -55,8 +55,13 @@ def check_text(where: str, text: object, *, most: int = 200, empty: bool = False
         raise invalid(where, f"expected text, got {type(text).__name__}.")
     refuse_if(not text and not empty, where, "the text is empty. Write one.")
     refuse_if(len(text) > most, where, f"expected at most {most} characters, got {len(text)}. Shorten it.")
-    is_plain = (text.replace("\n", " ") if lines else text).isprintable()
-    refuse_if(not is_plain, where, "there is an invisible character (a line break, tab or control code). Remove it.")
+    # Line breaks are the only invisible characters, where a text may have lines.
+    shown = text.replace("\n", " ") if lines else text
+    refuse_if(
+        not shown.isprintable(),
+        where,
+        "there is an invisible character (a line break, tab or control code). Remove it.",
+    )
 
 
 def check_choice(where: str, found: object, allowed: Sequence[str]) -> None:
@@ -99,12 +104,12 @@ def check_labels(
     refuse_if(len(set(labels)) < len(labels), where, f"a {noun} occurs twice. Name each once.")
 
 
-def check_no_others(where: str, table: Any, what: str) -> None:
-    """Refuse an entry that is given, and that a table of this sort has not."""
+def check_no_others(where: str, table: Any, sort: str) -> None:
+    """Refuse an entry that a table of this sort has not."""
     names = table.entry_names(vars(table))
-    given = [each.name for each in fields(table) if getattr(table, each.name) != each.default]
-    if others := [name for name in given if name not in names]:
-        raise invalid(where, f"{what} has no {join_names(others)}. Remove it, or take another kind.")
+    changed = [each.name for each in fields(table) if getattr(table, each.name) != each.default]
+    if others := [name for name in changed if name not in names]:
+        raise invalid(where, f"{sort} has no {join_names(others)}. Remove it, or take another kind.")
 
 
 def check_no_formula(where: str, text: object) -> None:

@@ -15,7 +15,7 @@ from datacollab.agreement import (
     AnchorRecipe,
     Sharing,
     Task,
-    declared_alike,
+    are_declared_alike,
     draft_project,
     load_project,
     project_changes,
@@ -305,9 +305,9 @@ def test_a_draft_for_pixels_has_less_noise(keys, rng, options, alike):
 
 def test_a_category_among_pixels_makes_a_table():
     pixels = [Column(name=f"pixel {k}", kind="number", minimum=0.0, maximum=16.0) for k in range(64)]
-    assert declared_alike(pixels)
-    assert not declared_alike([*pixels, Column(name="ward", kind="category", categories=("day", "night"))])
-    assert not declared_alike(pixels[:49])
+    assert are_declared_alike(pixels)
+    assert not are_declared_alike([*pixels, Column(name="ward", kind="category", categories=("day", "night"))])
+    assert not are_declared_alike(pixels[:49])
 
 
 OF_ROWS = re.compile(r"obfuscat|representation|smote|gaussian|quorum|seal_shares|min_class_rows|each class")

@@ -10,47 +10,68 @@ from ..table import Column, range_words
 from ._project import Project, project_content
 from ._sealed_anchor import guessing
 from ._sharing import ANALYST, sharing_sentences
+from ._task import Task
 
 _MOST_ALIKE = 4
+"""Columns that are shown one by one, though they are alike."""
+_MOST_LISTED = 8
+_MOST_LETTERS = 80
+"""Letters of an entry that is shown before and after a change."""
 
 
 def task_lines(project: Project) -> list[str]:
     """Return lines on the task: its kind, and the entries of its columns."""
-    task, shares_rows = project.task, project.sharing is None
-    possible = range_words(task.minimum, task.maximum, task.unit) if task.minimum is not None else ""
+    task = project.task
+    if task.classes:
+        return [f"{task.words}: {_class_words(task)}"]
     if task.is_single:
-        merged = "".join(f"; {entry} is taken for {name}" for entry, name in (task.merged or {}).items())
-        sought = "" if task.positive is None else f"; {task.positive} is sought"
-        return [f"{task.words}: {f'classes {_listed(task.classes)}{sought}{merged}' if task.classes else possible}"]
+        return [f"{task.words}: {range_words(task.minimum, task.maximum, task.unit)}"]
     lines = [task.words]
     if task.treatment:
-        lines.append(f"{task.treatment}: treated {_listed(task.treated)}; not {_listed(task.untreated)}")
+        lines.append(f"{task.treatment}: treated {_list_first(task.treated)}; not {_list_first(task.untreated)}")
     if task.event:
-        lines.append(f"{task.event}: seen {_listed(task.seen)}; not {_listed(task.not_seen)}")
+        lines.append(f"{task.event}: seen {_list_first(task.seen)}; not {_list_first(task.not_seen)}")
     if task.outcome:
-        lines.append(f"{task.outcome}: {possible}")
+        lines.append(f"{task.outcome}: {range_words(task.minimum, task.maximum, task.unit)}")
     if task.time:
-        rounded = f", rounded up to {task.rounding:.10g} before they leave" if task.rounding else ", NOT rounded"
-        unit = task.unit and f" {task.unit}"
-        lines.append(f"{task.time}: at most {task.maximum:.10g}{unit}{rounded if shares_rows else ''}")
-    if task.time and not task.rounding and shares_rows:
-        lines.append(
-            "warning: times are not rounded (rounding is 0): a row's own exact time can identify it, and no defence of "
-            "its features changes that. Agree on a rounding."
-        )
+        lines += _time_lines(task, shares_rows=project.sharing is None)
     return lines
+
+
+def _class_words(task: Task) -> str:
+    words = f"classes {_list_first(task.classes)}"
+    if task.positive is not None:
+        words += f"; {task.positive} is sought"
+    return words + "".join(f"; {entry} is taken for {name}" for entry, name in (task.merged or {}).items())
+
+
+def _time_lines(task: Task, *, shares_rows: bool) -> list[str]:
+    """Return lines on times; only shared rows carry times of their own."""
+    line = f"{task.time}: at most {task.maximum:.10g}{task.unit and f' {task.unit}'}"
+    if not shares_rows:
+        return [line]
+    if task.rounding:
+        return [f"{line}, rounded up to {task.rounding:.10g} before they leave"]
+    return [
+        f"{line}, NOT rounded",
+        "warning: times are not rounded (rounding is 0): a row's own exact time can identify it, and no defence of "
+        "its features changes that. Agree on a rounding.",
+    ]
 
 
 def anchor_lines(project: Project) -> list[str]:
     """Return lines on the anchor's recipe, and on how hard the anchor is to guess."""
     if not project.has_anchor:
+        # Statistics of a study are sums over the table's own columns.
         return ["none: the statistics need none"]
     recipe = project.anchor
-    found = guessing(recipe.method, n_features=project.n_features)
-    return [
-        f"{recipe.n_rows} rows by {recipe.method}" + (f", from {recipe.source}" if recipe.source else ""),
-        ("warning: " if found.level == "warning" else "") + found.sentence,
-    ]
+    made = f"{recipe.n_rows} rows by {recipe.method}"
+    if recipe.source:
+        made += f", from {recipe.source}"
+    protection = guessing(recipe.method, n_features=project.n_features)
+    if protection.level == "warning":
+        return [made, f"warning: {protection.sentence}"]
+    return [made, protection.sentence]
 
 
 def rules_line(project: Project) -> str:
@@ -70,14 +91,19 @@ def sharing_lines(project: Project) -> list[str]:
     sharing = project.sharing
     if sharing is None:
         return []
-    labelled = "" if sharing.labelled_by is None else f"; {sharing.labelled_by} adds labelled public rows"
-    mapped = f", at most {project.most_components} columns in the common map" if sharing.has_map else ""
-    labelled += "" if sharing.outcome is None else f"; {sharing.outcome} is the outcome"
+    line = f"sums under masks: {' and '.join(sharing.statistics)}, noise {sharing.noise:g}"
+    if sharing.has_map:
+        line += f", at most {project.most_components} columns in the common map"
+    line += f", run {sharing.run}"
+    if sharing.labelled_by is not None:
+        line += f"; {sharing.labelled_by} adds labelled public rows"
+    if sharing.outcome is not None:
+        line += f"; {sharing.outcome} is the outcome"
+    if sharing.epsilon is not None:
+        line += f"; noise enough for an epsilon of {sharing.epsilon:g}"
     most = {name: f", at most {each} rows" for name, each in (sharing.most_rows or {}).items()}
-    private = "" if sharing.epsilon is None else f"; noise enough for an epsilon of {sharing.epsilon:g}"
     return [
-        f"sums under masks: {' and '.join(sharing.statistics)}, noise {sharing.noise:g}{mapped}, run {sharing.run}"
-        f"{labelled}{private}",
+        line,
         *(f"{name}: {sharing.entities[name]}{most.get(name, '')}" for name in (*project.parties, ANALYST)),
         *(f"warning: {sentence}" for sentence in sharing_sentences(sharing)),
     ]
@@ -85,32 +111,35 @@ def sharing_lines(project: Project) -> list[str]:
 
 def project_changes(before: Project, after: Project) -> list[str]:
     """Return a line for each entry that a revision changed; keys and long texts are not repeated."""
-    old, new = (dict(_flat(project_content(each))) for each in (before, after))
+    old = dict(_flatten(project_content(before)))
+    new = dict(_flatten(project_content(after)))
     lines = []
     for name in dict.fromkeys([*old, *new]):
         if name == "[project] revision" or old.get(name) == new.get(name):
             continue
         column = name.partition(":")[0]
+        # A whole column came or went: one line for all of its entries.
         if f"{column}: kind" in old.keys() ^ new.keys():
-            lines.append(f"{column}: {'added' if name in new else 'removed'}")
+            verb = "added" if name in new else "removed"
+            lines.append(f"{column}: {verb}")
             continue
-        was, now = (str(each.get(name, "none")) for each in (old, new))
-        is_short = max(len(was), len(now)) <= _MOST_LETTERS
-        lines.append(f"{name}: {was} becomes {now}" if is_short else f"{name}: changed")
+        was = str(old.get(name, "none"))
+        now = str(new.get(name, "none"))
+        if max(len(was), len(now)) <= _MOST_LETTERS:
+            lines.append(f"{name}: {was} becomes {now}")
+        else:
+            lines.append(f"{name}: changed")
     return list(dict.fromkeys(lines))
 
 
-_MOST_LETTERS = 80
-
-
-def _flat(content: dict[str, Any], where: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten(content: dict[str, Any], where: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the place and value of every entry of a project's contents."""
     for name, value in content.items():
         if name == "columns":
             for column in value:
-                yield from _flat(column, f"column {column['name']!r}: ")
+                yield from _flatten(column, f"column {column['name']!r}: ")
         elif isinstance(value, dict):
-            yield from _flat(value, f"{where}{name} " if where else f"[{name}] ")
+            yield from _flatten(value, f"{where}{name} " if where else f"[{name}] ")
         else:
             yield f"{where}{name}", value
 
@@ -118,30 +147,39 @@ def _flat(content: dict[str, Any], where: str = "") -> Iterator[tuple[str, Any]]
 def column_rows(columns: Sequence[Column]) -> list[tuple[str, str, str]]:
     """Return name, values and rules of each column; one row for several that follow one another and are alike."""
     rows: list[tuple[str, str, str]] = []
-    for (values, _), group in groupby(columns, key=lambda column: (_values(column), _rules(column, "filled in"))):
+    for (values, _), group in groupby(columns, key=lambda column: (_value_words(column), _rule_words(column, "any"))):
         alike = list(group)
-        if len(alike) > _MOST_ALIKE:
-            fill = alike[0].fill if len({column.fill for column in alike}) == 1 else "filled in"
-            name = f"{alike[0].name} ... {alike[-1].name} ({len(alike)} columns)"
-            rows.append((name, values, _rules(alike[0], fill)))
-        else:
-            rows += [(column.name, values, _rules(column, column.fill)) for column in alike]
+        if len(alike) <= _MOST_ALIKE:
+            rows += [(column.name, values, _rule_words(column, column.fill)) for column in alike]
+            continue
+        fill = alike[0].fill
+        if any(column.fill != fill for column in alike):
+            fill = "filled in"
+        name = f"{alike[0].name} ... {alike[-1].name} ({len(alike)} columns)"
+        rows.append((name, values, _rule_words(alike[0], fill)))
     return rows
 
 
-def _values(column: Column) -> str:
+def _value_words(column: Column) -> str:
     if column.kind == "number":
         return range_words(column.minimum, column.maximum, column.unit)
-    return _listed(column.categories)
+    return _list_first(column.categories)
 
 
-def _rules(column: Column, fill: object) -> str:
+def _rule_words(column: Column, fill: object) -> str:
     """Return the rules for entries that do not fit; empty if all are refused."""
-    missing = [] if column.missing == "refuse" else [f"missing: {fill}{' and a flag' * column.flag_missing}"]
-    others = [f"{name}: {rule}" for name in ("outside", "unknown") if (rule := getattr(column, name)) != "refuse"]
-    return ", ".join(missing + others)
+    words = []
+    if column.missing != "refuse":
+        words.append(f"missing: {fill}{' and a flag' * column.flag_missing}")
+    for name in ("outside", "unknown"):
+        rule = getattr(column, name)
+        if rule != "refuse":
+            words.append(f"{name}: {rule}")
+    return ", ".join(words)
 
 
-def _listed(names: Iterable[object]) -> str:
+def _list_first(names: Iterable[object]) -> str:
+    """Return the first names, and the number of all if there are more."""
     texts = [str(name) for name in names]
-    return ", ".join(texts[:8]) + (f", ... ({len(texts)})" if len(texts) > 8 else "")
+    words = ", ".join(texts[:_MOST_LISTED])
+    return f"{words}, ... ({len(texts)})" if len(texts) > _MOST_LISTED else words

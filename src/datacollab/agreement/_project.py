@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import date
 from functools import cached_property
 from pathlib import Path
@@ -18,16 +18,17 @@ from ..errors import ExchangeError
 from ..table import Schema, Target
 from ._sharing import Sharing, check_sharing
 from ._task import Task
-from ._toml import content_of
 
 FORMAT_VERSION = 1
-"""Of the project file."""
+"""The version of the project file."""
 SECTIONS = {
     "project": ("format_version", "revision", "name", "purpose"),
     "rules": ("max_components", "min_rows", "min_class_rows", "quorum", "seal_shares", "deadline"),
     "members": ("owner", "analyst", "parties"),
 }
 """Tables of the file whose entries are attributes of the project itself."""
+_LEFT_OUT = ("revision", "missing_words", "outside", "unknown", "statistics", "errors")
+"""Entries that are not written at their default, so that an agreement has one spelling."""
 _METHODS = ("smote", "uniform", "gaussian", "sample")
 _PARTY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 _DEVICES = re.compile(r"(con|conin\$|conout\$|prn|aux|nul|(com|lpt)[0-9\u00b9\u00b2\u00b3]) *([.:].*)?", re.IGNORECASE)
@@ -101,9 +102,11 @@ class Project(Schema):
         object.__setattr__(self, "parties", dict(sorted(self.parties.items())))
         self._check_columns()
         self._check_members()
+        # More components than columns, or parties than there are, can never be.
         most = {"max_components": self.n_features, "quorum": len(self.parties)}
         for name in ("max_components", "min_rows", "min_class_rows", "quorum"):
             check_limits(f"[rules], {name}", getattr(self, name), 1, most.get(name))
+        # Sums have conditions on all other parts.
         if self.sharing is not None:
             check_sharing(self.sharing, self.parties, self.task, self.columns, self.anchor.method, self.min_rows)
         fault = "logarithms are taken in sums for a model of a number alone. Remove it."
@@ -115,26 +118,31 @@ class Project(Schema):
         return self.task.kind == "regression" and self.sharing is not None and not self.sharing.is_study
 
     def _check_columns(self) -> None:
-        where, names = "[[columns]]", [column.name for column in self.columns]
-        twice, alike = _repeated(names), _repeated(self.feature_names)
+        where = "[[columns]]"
+        names = [column.name for column in self.columns]
+        twice = _list_repeated(names)
         refuse_if(not names, where, "there is none. Declare at least one column.")
         refuse_if(twice, where, f"declared twice: {twice}. Declare each column once.")
         for target in self.task.columns:
             refuse_if(target in names, where, f"{target!r} is the target too. Remove it from the columns.")
+        alike = _list_repeated(self.feature_names)
         refuse_if(alike, where, f"columns of the matrix get the same name: {alike}. Rename one.")
 
     def _check_members(self) -> None:
-        where, keys = "[members.parties]", [*self.parties.values()]
-        check_limits(f"{where}, number", len(keys), 2)
+        of_parties = "[members.parties]"
+        keys = [*self.parties.values()]
+        check_limits(f"{of_parties}, number", len(keys), 2)
         for name in self.parties:
             fault = f"{name!r} cannot name files"
             is_name = _PARTY_NAME.fullmatch(name)
-            refuse_if(not is_name, where, f"{fault}. Expected 1 to 64 letters, digits, - and _, not - first.")
-            refuse_if(is_device_name(name), where, f"{fault}: on Windows it names a device. Choose another name.")
-        alike = _repeated(name.casefold() for name in self.parties)
-        refuse_if(alike, where, f"names differ by capital letters alone: {alike}. Rename one.")
-        refuse_if(len({*keys}) < len(keys), where, "two parties have the same key. Each needs its own.")
-        where, members = "[members]", {self.owner, self.analyst, *keys}
+            refuse_if(not is_name, of_parties, f"{fault}. Expected 1 to 64 letters, digits, - and _, not - first.")
+            refuse_if(is_device_name(name), of_parties, f"{fault}: on Windows it names a device. Choose another name.")
+        # Some disks do not tell capital letters apart.
+        alike = _list_repeated(name.casefold() for name in self.parties)
+        refuse_if(alike, of_parties, f"names differ by capital letters alone: {alike}. Rename one.")
+        refuse_if(len({*keys}) < len(keys), of_parties, "two parties have the same key. Each needs its own.")
+        where = "[members]"
+        members = {self.owner, self.analyst, *keys}
         both = "a party's key is the analyst's too. No one may be both; make another key."
         refuse_if(self.analyst in keys, where, both)
         for half in ("signing", "sealing"):
@@ -160,6 +168,7 @@ class Project(Schema):
     @property
     def most_rows(self) -> int | None:
         """The most rows of a total: those of all parties, and labelled public ones; None if nobody agreed on it."""
+        # Without the parties' word the analyst has nothing to hold a total against.
         if self.sharing is None or self.sharing.most_rows is None:
             return None
         n_public = 0 if self.sharing.labelled_by is None else self.anchor.n_rows
@@ -214,6 +223,7 @@ class Project(Schema):
 
         An old file that looks new could undo a change, such as the removal of a stolen key.
         """
+        # Another owner is another project, which is compared by fingerprint.
         if self.owner == than.owner and self.revision < than.revision:
             raise ExchangeError(
                 "PROJECT_OLDER",
@@ -222,26 +232,24 @@ class Project(Schema):
             )
 
 
-def _repeated(names: Iterable[str]) -> str:
+def _list_repeated(names: Iterable[str]) -> str:
     return join_names(sorted(name for name, count in Counter(names).items() if count > 1))
 
 
 def project_content(project: Project) -> dict[str, Any]:
     """Return all entries but the signature, with every default written out: equal agreements have equal contents."""
-    general, rules, members = (content_of(project, names) for names in SECTIONS.values())
-    return {
-        "project": general,
-        "task": _content(project.task),
-        **({"anchor": _content(project.anchor)} if project.has_anchor else {}),
-        "rules": rules,
-        "columns": [_content(column) for column in project.columns],
-        "members": members,
-        **({} if project.sharing is None else {"sharing": _content(project.sharing)}),
-    }
+    general, rules, members = (plain_content(project, names) for names in SECTIONS.values())
+    content: dict[str, Any] = {"project": general, "task": _content(project.task)}
+    if project.has_anchor:
+        content["anchor"] = _content(project.anchor)
+    content |= {"rules": rules, "columns": [_content(column) for column in project.columns], "members": members}
+    if project.sharing is not None:
+        content["sharing"] = _content(project.sharing)
+    return content
 
 
 def _content(table: Any) -> dict[str, Any]:
-    return content_of(table, table.entry_names(vars(table)))
+    return plain_content(table, table.entry_names(vars(table)))
 
 
 _USUAL_COMPONENTS = 16
@@ -253,6 +261,41 @@ def usual_components(n_free: int, task: Task | None = None) -> int:
     A linear map onto as many columns as there are free numbers turns the table and hides nothing.  For an effect it is
     as many all the same: covariates that are lost are not adjusted for, and estimates come out biased.
     """
+    # Adjustment needs every covariate; defences hide rows there.
     if task is not None and task.kind == "effect":
         return n_free
     return max(1, min(_USUAL_COMPONENTS, n_free - 1))
+
+
+def field_types(kind: type[Any]) -> dict[str, str]:
+    """Return the annotations of a class's fields."""
+    return {each.name: str(each.type) for each in fields(kind)}
+
+
+def plain_content(table: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Return entries of an object for JSON, with every default written out; those that are None are left out."""
+    types = field_types(type(table))
+    defaults = {each.name: each.default for each in fields(table)}
+    content = {}
+    for name in names:
+        value = getattr(table, name)
+        # Entries that came later stay out at their default: digests of older files hold.
+        is_left_out = name in _LEFT_OUT and value == defaults[name]
+        if value is not None and not is_left_out:
+            content[name] = _plain(value, types.get(name, ""))
+    return content
+
+
+def _plain(value: Any, annotation: str) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(each, "") for name, each in value.items()}
+    if isinstance(value, tuple):
+        return list(value)
+    if isinstance(value, PublicKey):
+        return value.text
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, str) or "float" not in annotation:
+        return value
+    # So that 1 and 1.0 are the same agreement; 0 is added to lose the sign of -0.0.
+    return float(value) + 0.0

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import base64
 import binascii
+import difflib
+import math
 import re
 import tomllib
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
-from .._entries import invalid
+from .._entries import LARGEST, invalid, join_names, type_word
 from .._require import require
 from ..bundle import KeyPair, PublicKey, canonical_json, is_container, open_regular, unpack
 from ..errors import ExchangeError
 from ..table import Column
-from ._project import FORMAT_VERSION, SECTIONS, AnchorRecipe, Project, project_content
+from ._project import FORMAT_VERSION, SECTIONS, AnchorRecipe, Project, field_types, project_content
 from ._sharing import Sharing
 from ._task import Task
-from ._toml import entries_of, entry_of, table_of, types_of
 
 _TABLES = dict.fromkeys(("project", "task", "anchor", "rules", "members", "sharing", "signature"), "dict")
 _TABLES["columns"] = "list"
@@ -37,17 +40,35 @@ _QUOTED = re.compile(
 _DOTTED = re.compile(r"[A-Za-z0-9_-]++(?:[ \t]*+\.[ \t]*+[A-Za-z0-9_-]++)*+")
 
 
+_TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
+    "str": ("text", (str,)),
+    "bool": ("true or false", (bool,)),
+    "int": ("a whole number", (int,)),
+    "float": ("a number", (int, float)),
+    "float | str": ("a number or text", (int, float, str)),
+    "str | int": ("text or a whole number", (str, int)),
+    "date": ("a date such as 2027-01-31, without quotes or time", (date,)),
+    "PublicKey": ("a public key as text", (str,)),
+    "list": ("a list of tables", (list,)),
+    "tuple": ("a list", (list,)),
+    "dict": ("a table of entries", (dict,)),
+}
+"""Words and types of TOML for the annotations of the classes that a file is read into."""
+
+
 def parse_project(text: str, *, what: str = "project.toml") -> tuple[Project, bytes | None]:
     """Read a project file of unknown origin; its signature is returned, None if there is none, and not verified."""
+    # Before parsing: the parser's time grows with the parts of a key.
     check_keys(text, what)
     try:
-        found = tomllib.loads(text)
+        tables = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         # Only the parser's own sentence names the line; a number or date that cannot be has another.
-        said = f" ({error})" if isinstance(error, tomllib.TOMLDecodeError) and str(error).isprintable() else ""
-        raise invalid(what, f"this is no TOML file{said}. Correct the line, or have the file sent again.") from None
+        is_own = isinstance(error, tomllib.TOMLDecodeError) and str(error).isprintable()
+        reason = f" ({error})" if is_own else ""
+        raise invalid(what, f"this is no TOML file{reason}. Correct the line, or have the file sent again.") from None
     try:
-        return _project(found)
+        return _read_tables(tables)
     except ExchangeError as error:
         raise ExchangeError(error.code, f"{what}: {error}") from None
 
@@ -63,10 +84,10 @@ def check_keys(text: str, what: str) -> None:
         )
 
 
-def _project(found: dict[str, Any]) -> tuple[Project, bytes | None]:
+def _read_tables(tables: dict[str, Any]) -> tuple[Project, bytes | None]:
     # Before all else: a later version may well have entries that are unknown here.
-    version = entry_of(found.get("project"), "dict", "[project]").get("format_version")
-    version = entry_of(version, "int", "[project], format_version")
+    version = _read_entry(tables.get("project"), "dict", "[project]").get("format_version")
+    version = _read_entry(version, "int", "[project], format_version")
     if version > FORMAT_VERSION:
         raise ExchangeError(
             "FORMAT_TOO_NEW",
@@ -74,30 +95,106 @@ def _project(found: dict[str, Any]) -> tuple[Project, bytes | None]:
         )
     if version != FORMAT_VERSION:
         raise invalid("[project], format_version", f"expected {FORMAT_VERSION}, got {version}.")
-    sharing = table_of(Sharing, found["sharing"], "[sharing]") if "sharing" in found else None
-    spare = ("sharing", "signature") if sharing is None or sharing.has_map else ("anchor", "sharing", "signature")
-    file = entries_of(found, _TABLES, "The file", tuple(_TABLES), spare)
+    sharing = None
+    optional = ["sharing", "signature"]
+    if "sharing" in tables:
+        sharing = _read_class(Sharing, tables["sharing"], "[sharing]")
+        if not sharing.has_map:
+            optional.append("anchor")
+    file = _read_entries(tables, _TABLES, "The file", tuple(_TABLES), optional)
+    # Before classes are made: ten thousand columns take seconds.
     _check_size(file["columns"])
-    signature = _signature(file["signature"]) if "signature" in file else None
+    signature = None
+    if "signature" in file:
+        signature = _read_signature(file["signature"])
     own: dict[str, Any] = {}
-    types = types_of(Project) | {"format_version": "int"}
+    types = field_types(Project) | {"format_version": "int"}
     for section, names in SECTIONS.items():
-        own |= entries_of(file[section], types, f"[{section}]", names, Project.OPTIONAL)
+        own |= _read_entries(file[section], types, f"[{section}]", names, Project.OPTIONAL)
+    # Checked above, and a constant of the class.
     del own["format_version"]
+    if "anchor" in file:
+        own["anchor"] = _read_class(AnchorRecipe, file["anchor"], "[anchor]")
     project = Project(
         **own,
-        task=table_of(Task, file["task"], "[task]"),
-        anchor=table_of(AnchorRecipe, file["anchor"], "[anchor]") if "anchor" in file else AnchorRecipe(),
-        columns=tuple(_column(column, position) for position, column in enumerate(file["columns"], start=1)),
+        task=_read_class(Task, file["task"], "[task]"),
+        columns=tuple(_read_column(column, position) for position, column in enumerate(file["columns"], start=1)),
         sharing=sharing,
     )
     return project, signature
 
 
-def _column(found: object, position: int) -> Any:
+def _read_column(entry: object, position: int) -> Any:
     where = f"[[columns]] number {position}"
-    table = entry_of(found, "dict", where)
-    return table_of(Column, table, f"[[columns]] {table['name']!r}" if isinstance(table.get("name"), str) else where)
+    table = _read_entry(entry, "dict", where)
+    if isinstance(table.get("name"), str):
+        where = f"[[columns]] {table['name']!r}"
+    return _read_class(Column, table, where)
+
+
+def _read_class(kind: Any, table: dict[str, Any], where: str) -> Any:
+    """Read a table of the file into a class, whose fields are the entries."""
+    return kind(**_read_entries(table, field_types(kind), where, kind.entry_names(table), kind.OPTIONAL))
+
+
+def _read_entries(
+    table: object, types: Mapping[str, str], where: str, names: Sequence[str], optional: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return the entries of a table by their types; an unknown one must not silently become a default."""
+    entries = _read_entry(table, "dict", where)
+    if missing := [name for name in names if name not in entries and name not in optional]:
+        raise invalid(where, f"{missing[0]} is missing. Add it: {_TYPES[_kind(types[missing[0]])][0]}.")
+    # Misspelt rules must not leave the default in force.
+    if unknown := sorted(set(entries) - set(names)):
+        near = difflib.get_close_matches(unknown[0], names, n=1)
+        hint = "".join(f" Did you mean {each}?" for each in near)
+        raise invalid(where, f"unknown: {join_names(map(repr, unknown))}. Allowed: {', '.join(names)}.{hint}")
+    return {name: _read_entry(entries[name], types[name], f"{where}, {name}") for name in names if name in entries}
+
+
+def _read_entry(entry: object, annotation: str, where: str) -> Any:
+    """Return an entry of the type that a class declares, or refuse it; the entry itself is not repeated."""
+    annotation = annotation.removesuffix(" | None")
+    kind = _kind(annotation)
+    expected, types = _TYPES[kind]
+    # True is an int to Python, and a time with a day is a date.
+    if type(entry) not in types:
+        raise invalid(where, f"expected {expected}, got {type_word(entry)}.")
+    # Lists and tables are checked entry by entry.
+    if isinstance(entry, list) and annotation.startswith("tuple["):
+        inner = annotation.removeprefix("tuple[").removesuffix(", ...]")
+        return tuple(_read_entry(each, inner, where) for each in entry)
+    if isinstance(entry, dict) and annotation.startswith("dict["):
+        inner = annotation.removeprefix("dict[str, ").removesuffix("]")
+        return {name: _read_entry(each, inner, f"{where}, {name}") for name, each in entry.items()}
+    if kind == "PublicKey":
+        try:
+            return PublicKey.from_text(str(entry))
+        except ExchangeError as error:
+            raise ExchangeError(error.code, f"{where}: {error}") from None
+    if isinstance(entry, int | float) and "float" in kind:
+        return _read_number(entry, where)
+    if isinstance(entry, int) and abs(entry) > LARGEST:
+        raise invalid(where, f"the number is too large. Expected at most {LARGEST}.")
+    return entry
+
+
+def _read_number(entry: float, where: str) -> float:
+    try:
+        number = float(entry)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise invalid(where, "expected a finite number.")
+    return number
+
+
+def _kind(annotation: str) -> str:
+    """Return the key in `_TYPES` of an annotation; all lists are one kind, and all tables."""
+    start = annotation.partition("[")[0]
+    if start in ("tuple", "dict"):
+        return start
+    return annotation.removesuffix(" | None")
 
 
 def _check_size(columns: list[Any]) -> None:
@@ -111,8 +208,8 @@ def _check_size(columns: list[Any]) -> None:
         )
 
 
-def _signature(found: dict[str, Any]) -> bytes:
-    text = entries_of(found, {"ed25519": "str"}, "[signature]", ("ed25519",))["ed25519"]
+def _read_signature(table: dict[str, Any]) -> bytes:
+    text = _read_entries(table, {"ed25519": "str"}, "[signature]", ("ed25519",))["ed25519"]
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
@@ -132,7 +229,7 @@ _TASK_COMMENTS = {
     "effect on times": ("effect times", "times"),
     "none": ("none", "nothing"),
 }
-"""What is said about a kind of task, and what to check if it was guessed."""
+"""Comments on a kind of task, and on the guesses to check."""
 _DOMAIN = b"datacollab project file, format 1\n"
 _MOST_BYTES = 2**20
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -148,32 +245,52 @@ def project_text(
     or of the target's possible entries, if people have given them.
     """
     tomli_w = require("tomli_w", "exchange")
-    content, comments, check = project_content(project), dict(_COMMENTS["tables"]), _COMMENTS["check"]
+    content = project_content(project)
     if project.deadline is not None:
         content["rules"]["deadline"] = project.deadline
-    task = project.task
-    words, guess = _TASK_COMMENTS[f"{task.kind}{' on times' * (task.kind == 'effect' and task.time != '')}"]
-    comments["task"] = "".join(_COMMENTS["task"][each] for each in words.split())
-    # A draft has this range of a number if it found nothing but both.
-    guess = "zero and one" if (task.kind, task.minimum, task.maximum) == ("regression", 0.0, 1.0) else guess
-    comments["task"] += check.get(guess, "") * (drafted and not target_given)
-    comments["sharing.entities"] += check["entities"] * drafted
     if project.sharing is not None:
-        comments |= {name: comments[f"{name} of sums"] for name in ("anchor", "rules")}
-        # What only rows need is not written, unless somebody has changed it.
+        # Entries that only rows need are not written, unless somebody has changed them.
         usual = {name: Project.__dataclass_fields__[name].default for name in _OF_ROWS}
         content["rules"] = dict(each for each in content["rules"].items() if each not in usual.items())
-    guessed = {"number": "" if ranges_given else check["range"], "category": check["categories"]}
+    comments = _list_comments(project, drafted=drafted, target_given=target_given)
+    guesses = {"number": "", "category": ""}
+    if drafted:
+        guesses["category"] = _COMMENTS["check"]["categories"]
+    if drafted and not ranges_given:
+        guesses["number"] = _COMMENTS["check"]["range"]
     parts = []
     for name, entries in content.items():
         if name == "columns":
             parts.append(comments["columns"])
-            parts += [f"{guessed[each['kind']] * drafted}[[columns]]\n{tomli_w.dumps(each)}" for each in entries]
+            parts += [f"{guesses[each['kind']]}[[columns]]\n{tomli_w.dumps(each)}" for each in entries]
             continue
+        # TOML wants tables inside a table after its entries.
         inner = {f"{name}.{each}": entries.pop(each) for each in _INNER if each in entries}
         for header, table in ({name: entries} | inner).items():
             parts.append(f"{comments.get(header, '')}[{header}]\n{tomli_w.dumps(table)}")
     return "\n\n".join(part.rstrip() for part in parts) + "\n\n" + _signature_text(project, key)
+
+
+def _list_comments(project: Project, *, drafted: bool, target_given: bool) -> dict[str, str]:
+    """Return the comment above each table; of a draft with a request to check guesses."""
+    comments = dict(_COMMENTS["tables"])
+    check = _COMMENTS["check"]
+    task = project.task
+    kind = task.kind
+    if task.treatment and task.time:
+        kind = "effect on times"
+    words, guess = _TASK_COMMENTS[kind]
+    comments["task"] = "".join(_COMMENTS["task"][each] for each in words.split())
+    # A draft has this range of a number if it found nothing but both.
+    if (task.kind, task.minimum, task.maximum) == ("regression", 0.0, 1.0):
+        guess = "zero and one"
+    if drafted:
+        comments["sharing.entities"] += check["entities"]
+    if drafted and not target_given:
+        comments["task"] += check.get(guess, "")
+    if project.sharing is not None:
+        comments |= {name: comments[f"{name} of sums"] for name in ("anchor", "rules")}
+    return comments
 
 
 def sign_project_text(text: str, key: KeyPair, *, what: str = "project.toml") -> str:
@@ -183,13 +300,16 @@ def sign_project_text(text: str, key: KeyPair, *, what: str = "project.toml") ->
     file says something impossible, or the key is not the owner's.
     """
     unsigned, was_signed = _SIGNATURE.subn("", text.replace("\r\n", "\n"), count=1)
-    unsigned = unsigned if was_signed else text
+    if not was_signed:
+        unsigned = text
     project, remaining = parse_project(unsigned, what=what)
     if remaining is not None:
         raise invalid(what, "the signature is not in a table [signature] of its own. Remove it by hand, then sign.")
+    # An unchanged agreement keeps its revision, so that signing twice changes nothing.
     if was_signed and not _is_owners(parse_project(text, what=what)[1], project):
-        unsigned, project = _raised(unsigned, project, what)
+        unsigned, project = _raise_revision(unsigned, project, what)
     signed = unsigned.rstrip() + "\n\n" + _signature_text(project, key)
+    # An open text at the end would swallow the signature.
     if parse_project(signed, what=what)[0] != project:
         raise invalid(what, "the signature cannot be added at the end. Put it after all other entries.")
     return signed
@@ -211,6 +331,7 @@ def read_project(path: Path, *, owner: PublicKey | None = None) -> tuple[Project
     """
     data, text = _read(path)
     project, signature = parse_project(text, what=str(path))
+    # Never a project that nobody answers for.
     if signature is None:
         raise ExchangeError(
             "SIGNATURE_MISSING",
@@ -222,6 +343,7 @@ def read_project(path: Path, *, owner: PublicKey | None = None) -> tuple[Project
             f"{path} was changed after its owner (key {project.owner.fingerprint}) signed it. Ask the owner for the "
             "file by another way; after an edit of your own, sign again with `datacollab project revise`.",
         )
+    # Anybody can sign a project as its owner; only this key is known.
     if owner is not None and project.owner != owner:
         raise ExchangeError(
             "SIGNATURE_INVALID",
@@ -239,6 +361,7 @@ def read_project_text(path: Path) -> str:
 def _read(path: Path) -> tuple[bytes, str]:
     with open_regular(path, code="WRONG_KIND") as file:
         data = file.read(_MOST_BYTES + 1)
+    # The order of files on the command line is the usual slip.
     if is_container(data):
         try:
             sort = f"a bundle ({unpack(path).kind})"
@@ -258,32 +381,33 @@ def _read(path: Path) -> tuple[bytes, str]:
         raise invalid(str(path), "this is no UTF-8 text. Save it as UTF-8.") from None
 
 
-def _signed_bytes(project: Project) -> bytes:
+def _bytes_to_sign(project: Project) -> bytes:
     return _DOMAIN + canonical_json(project_content(project))
 
 
 def _signature_text(project: Project, key: KeyPair) -> str:
     project.check_owner(key.public, "signs the project")
-    signature = base64.b64encode(key.sign(_signed_bytes(project))).decode()
+    signature = base64.b64encode(key.sign(_bytes_to_sign(project))).decode()
     return f'[signature]\ned25519 = "{signature}"\n'
 
 
 def _is_owners(signature: bytes | None, project: Project) -> bool:
     """Return whether the signature is the owner's of this very agreement."""
     try:
-        project.owner.verify(signature or b"", _signed_bytes(project))
+        project.owner.verify(signature or b"", _bytes_to_sign(project))
     except ExchangeError:
         return False
     return True
 
 
-def _raised(unsigned: str, project: Project, what: str) -> tuple[str, Project]:
+def _raise_revision(unsigned: str, project: Project, what: str) -> tuple[str, Project]:
     """Return the same agreement with the next revision."""
     line = f"revision = {project.revision + 1}"
-    raised_text, n_found = re.subn(r"(?m)^[ \t]*revision[ \t]*=[ \t]*[0-9_]+", line, unsigned, count=1)
-    if not n_found:
+    raised_text, n_replaced = re.subn(r"(?m)^[ \t]*revision[ \t]*=[ \t]*[0-9_]+", line, unsigned, count=1)
+    if not n_replaced:
         raised_text = re.sub(r"(?m)^([ \t]*format_version[ \t]*=[^\r\n]*)$", rf"\1\n{line}", unsigned, count=1)
     raised = replace(project, revision=project.revision + 1)
+    # The text is changed by pattern, so the parser has the last word.
     if parse_project(raised_text, what=what)[0] != raised:
         raise invalid(what, f"the revision cannot be raised. Write `{line}` under [project] by hand, then sign.")
     return raised_text, raised

@@ -20,14 +20,16 @@ _APOSTROPHES = "'`\u00b4\u02bc\u2018\u2019\u2032"  # quotation marks, accents, a
 _ENTITIES_WITHOUT_WARNING = 5
 _FEWEST_ENTITIES = 3
 _LIMITS = {"noise": (0.03, 100.0), "epsilon": (0.01, 100.0), "n_components": (2, 1000), "run": (1, None)}
+"""The least and the most of each number; with less noise than .03 a total tells rows."""
 _METHODS = ("sample", "uniform")
 _RIDGE = "ridge regression"
-_TO_PREDICT, _TIMES = "a class or number to predict", "event and time in [task] (for a draft, --event and --time)"
+_TO_PREDICT = "a class or number to predict"
+_TIMES = "event and time in [task] (for a draft, --event and --time)"
 _NUMBER = "a number: as target or outcome in [task], or as outcome in [sharing] (for a draft, --target or --outcome)"
 _EFFECT = f"kind effect (for a draft, --treatment), and {_NUMBER}"
 STUDY = {"counts": "a target", "description": "a target", "least squares": _NUMBER, "effect": _EFFECT}
 STUDY |= {"survival": _TIMES, "additive hazards": _TIMES}
-"""Statistics of a study, which make no model, and what each needs."""
+"""Statistics of a study, which make no model, and the needs of each."""
 _GROUPED = ("description", "survival", "effect")
 """Those that have rows in groups; an effect may differ between two."""
 
@@ -60,7 +62,7 @@ class Sharing:
     way: str = "sums"
     """Only "sums"."""
     statistics: tuple[str, ...] = (_RIDGE,)
-    """What is added up: "ridge regression" alone, or some of `STUDY`."""
+    """The sums: "ridge regression" alone, or some of `STUDY`."""
     by: str | None = None
     """The column of categories, or of classes, that groups rows in a description or by survival, or of two levels
     between which an effect may differ."""
@@ -94,27 +96,43 @@ class Sharing:
                 object.__setattr__(self, name, dict(sorted(table.items())))
         if self.way != "sums":
             raise invalid("[sharing], way", f'expected "sums", got {self.way!r}. To share rows, remove the table.')
-        where = "[sharing], statistics"
-        for each in self.statistics:
-            check_choice(where, each, (_RIDGE, *STUDY))
-        fault = f"expected {_RIDGE} alone, or some of {join_names(STUDY)}, each once."
-        refuse_if(self.statistics != (_RIDGE,) and not self.is_study, where, fault)
-        fault = f"it groups rows for {' and '.join(_GROUPED)}, and none is asked for. Remove it, or add one."
-        is_used = not set(_GROUPED).isdisjoint(self.statistics)
-        refuse_if(self.by is not None and not is_used, "[sharing], by", fault)
-        check_choice("[sharing], errors", self.errors or ERRORS[0], ERRORS)
-        fault = "it is for robust errors of an effect or of least squares, and none are asked for. Remove it."
-        has_robust = "effect" in self.statistics or ("least squares" in self.statistics and self.errors != "classical")
-        refuse_if(self.cluster is not None and not has_robust, "[sharing], cluster", fault)
-        fault = "least squares or an effect explain it, and none is asked for. Remove it, or add one."
-        explains = not {"least squares", "effect"}.isdisjoint(self.statistics)
-        refuse_if(self.outcome is not None and not explains, "[sharing], outcome", fault)
+        self._check_statistics()
+        self._check_purposes()
         for name, (least, most) in _LIMITS.items():
             if (value := getattr(self, name)) is not None:
                 why = " With less, a total tells rows." if name == "noise" else ""
                 check_limits(f"[sharing], {name}", value, least, most, why=why)
         for name, entity in self.entities.items():
             check_text(f"[sharing.entities], {name}", entity)
+
+    def _check_statistics(self) -> None:
+        where = "[sharing], statistics"
+        # Unknown words first, as the next sentence would not name them.
+        for each in self.statistics:
+            check_choice(where, each, (_RIDGE, *STUDY))
+        fault = f"expected {_RIDGE} alone, or some of {join_names(STUDY)}, each once."
+        refuse_if(self.statistics != (_RIDGE,) and not self.is_study, where, fault)
+        check_choice("[sharing], errors", self.errors or ERRORS[0], ERRORS)
+
+    def _check_purposes(self) -> None:
+        """Refuse entries that serve statistics which are not asked for."""
+        has_robust = "effect" in self.statistics or ("least squares" in self.statistics and self.errors != "classical")
+        needs = {
+            "by": (
+                not set(_GROUPED).isdisjoint(self.statistics),
+                f"it groups rows for {' and '.join(_GROUPED)}, and none is asked for. Remove it, or add one.",
+            ),
+            "cluster": (
+                has_robust,
+                "it is for robust errors of an effect or of least squares, and none are asked for. Remove it.",
+            ),
+            "outcome": (
+                not {"least squares", "effect"}.isdisjoint(self.statistics),
+                "least squares or an effect explain it, and none is asked for. Remove it, or add one.",
+            ),
+        }
+        for name, (is_used, fault) in needs.items():
+            refuse_if(getattr(self, name) is not None and not is_used, f"[sharing], {name}", fault)
 
     @property
     def is_study(self) -> bool:
@@ -138,7 +156,7 @@ class Sharing:
         return " ".join("".join(" " if category(each)[0] == "P" else each for each in folded).split())
 
 
-def declared_alike(columns: Sequence[Column]) -> bool:
+def are_declared_alike(columns: Sequence[Column]) -> bool:
     """Return whether all columns are of one kind, as pixels are: 50 numbers or more, all with one declared range."""
     ranges = [(each.minimum, each.maximum) for each in columns if each.minimum is not None and each.maximum is not None]
     return columns_alike(ranges, sum(each.n_features for each in columns))
@@ -153,56 +171,17 @@ def check_sharing(
     min_rows: int,
 ) -> None:
     """Refuse entries that contradict the rest of the project."""
-    own = task.outcome or (task.target if task.kind == "regression" else "")
-    number = sharing.outcome or own
-    has = {_TO_PREDICT: task.is_single, "a target": task.columns, _NUMBER: number, _TIMES: task.time}
-    has[_EFFECT] = number and task.treatment
-    for each in sharing.statistics:
-        needed = STUDY.get(each, _TO_PREDICT)
-        fault = f"{each} needs {needed}. Name it, take another statistic, or remove the table [sharing]."
-        if needed == _NUMBER and task.classes == (0, 1):
-            fault = f'{each} needs a number, and {task.target!r} has classes. In [task] write kind = "regression", '
-            fault += "minimum = 0.0 and maximum = 1.0 in place of kind, classes and positive; a draft does so with "
-            fault += "--task regression."
-        refuse_if(not has[needed], "[sharing], statistics", fault)
-    if sharing.outcome is not None:
-        numbers = [each.name for each in columns if each.minimum is not None]
-        fault = f"the task has a number of its own, {own!r}. Remove the entry."
-        refuse_if(own, "[sharing], outcome", fault)
-        fault = (
-            f"{sharing.outcome!r} is no column of numbers; numbers are in {join_names(numbers) or 'none'}. Name one."
-        )
-        refuse_if(sharing.outcome not in numbers, "[sharing], outcome", fault)
-        refuse_if(len(columns) == 1, "[sharing], outcome", "no other column explains it. Declare one.")
-    survives = "survival" in sharing.statistics
-    grouping = [each.name for each in columns if each.categories] + [
-        name for name, entries in task.labels.items() if entries and not (name == task.event and survives)
-    ]
-    kind = "categories or classes"
-    if set(sharing.statistics).isdisjoint(_GROUPED[:2]):
-        grouping, kind = [each.name for each in columns if len(each.levels) == 2], "two categories"
-    fault = f"{sharing.by!r} is no column of {kind}; there are {join_names(grouping) or 'none'}. Name one."
-    refuse_if(sharing.by is not None and sharing.by not in grouping, "[sharing], by", fault)
+    _check_needs(sharing, task)
+    _check_outcome(sharing, task, columns)
+    _check_by(sharing, task, columns)
     refuse_if(
         sharing.has_map and anchor_method not in _METHODS,
         "[anchor], method",
         f"{anchor_method!r}, but sums need an anchor of real public rows or of draws from the declared ranges. Choose "
         f"{' or '.join(_METHODS)}, or remove the table [sharing].",
     )
-    fault = f"[sharing.entities] keeps {ANALYST!r} for the analyst. Rename the party."
-    refuse_if(ANALYST in parties, "[members.parties]", fault)
-    key, entity = "Each party sends its own: public.key, third line.", "Name the legal entity of each."
-    tables = [("mask_keys", [*parties], key), ("entities", [*parties, ANALYST], entity)]
-    if sharing.most_rows is not None:
-        tables.append(("most_rows", [*parties], "Ask each party, or remove the table."))
-        for name, most in sharing.most_rows.items():
-            check_limits(f"[sharing.most_rows], {name}", most, min_rows, why=" No party adds fewer than min_rows.")
-    for name, expected, advice in tables:
-        where, found = f"[sharing.{name}]", getattr(sharing, name)
-        missing = join_names(each for each in expected if each not in found)
-        refuse_if(missing, where, f"{missing} is missing. {advice}")
-        further = join_names(repr(each) for each in found if each not in expected)
-        refuse_if(further, where, f"{further} is no member of the project. Remove it.")
+    _check_parties(sharing, parties, min_rows)
+    # Two could subtract their own sums from the total.
     n_entities = len({sharing.entity(name) for name in parties})
     refuse_if(
         n_entities < _FEWEST_ENTITIES,
@@ -213,6 +192,88 @@ def check_sharing(
     is_party = sharing.labelled_by is None or sharing.labelled_by in parties
     fault = f"{sharing.labelled_by!r} is none of the parties {list(parties)}. Name one."
     refuse_if(not is_party, "[sharing], labelled_by", fault)
+    _check_mask_keys(sharing, parties)
+
+
+def _own_number(task: Task) -> str:
+    """Return the task's own column of numbers; empty if there is none."""
+    if task.kind == "regression":
+        return task.target
+    return task.outcome
+
+
+def _check_needs(sharing: Sharing, task: Task) -> None:
+    """Refuse statistics whose columns the task does not name."""
+    number = sharing.outcome or _own_number(task)
+    has = {_TO_PREDICT: task.is_single, "a target": task.columns, _NUMBER: number, _TIMES: task.time}
+    has[_EFFECT] = number and task.treatment
+    for each in sharing.statistics:
+        need = STUDY.get(each, _TO_PREDICT)
+        fault = f"{each} needs {need}. Name it, take another statistic, or remove the table [sharing]."
+        # Yes and no as classes are the usual slip: least squares take them as numbers.
+        if need == _NUMBER and task.classes == (0, 1):
+            fault = (
+                f'{each} needs a number, and {task.target!r} has classes. In [task] write kind = "regression", '
+                "minimum = 0.0 and maximum = 1.0 in place of kind, classes and positive; a draft does so with --task "
+                "regression."
+            )
+        refuse_if(not has[need], "[sharing], statistics", fault)
+
+
+def _check_outcome(sharing: Sharing, task: Task, columns: Sequence[Column]) -> None:
+    if sharing.outcome is None:
+        return
+    own = _own_number(task)
+    where = "[sharing], outcome"
+    refuse_if(own, where, f"the task has a number of its own, {own!r}. Remove the entry.")
+    numbers = [each.name for each in columns if each.minimum is not None]
+    fault = f"{sharing.outcome!r} is no column of numbers; numbers are in {join_names(numbers) or 'none'}. Name one."
+    refuse_if(sharing.outcome not in numbers, where, fault)
+    refuse_if(len(columns) == 1, where, "no other column explains it. Declare one.")
+
+
+def _check_by(sharing: Sharing, task: Task, columns: Sequence[Column]) -> None:
+    """Refuse a column that cannot group rows."""
+    if sharing.by is None:
+        return
+    kind = "two categories"
+    grouping = [each.name for each in columns if len(each.levels) == 2]
+    # Only an effect is compared between two groups.
+    if not set(sharing.statistics).isdisjoint(_GROUPED[:2]):
+        kind = "categories or classes"
+        grouping = [each.name for each in columns if each.categories]
+        # Times in groups of those who had the event would say nothing.
+        labels_of = dict(task.labels)
+        if "survival" in sharing.statistics:
+            labels_of.pop(task.event, None)
+        grouping += [name for name, labels in labels_of.items() if labels]
+    fault = f"{sharing.by!r} is no column of {kind}; there are {join_names(grouping) or 'none'}. Name one."
+    refuse_if(sharing.by not in grouping, "[sharing], by", fault)
+
+
+def _check_parties(sharing: Sharing, parties: Mapping[str, PublicKey], min_rows: int) -> None:
+    """Refuse tables by party that lack one, or name somebody else."""
+    fault = f"[sharing.entities] keeps {ANALYST!r} for the analyst. Rename the party."
+    refuse_if(ANALYST in parties, "[members.parties]", fault)
+    tables = [
+        ("mask_keys", [*parties], "Each party sends its own: public.key, third line."),
+        ("entities", [*parties, ANALYST], "Name the legal entity of each."),
+    ]
+    if sharing.most_rows is not None:
+        tables.append(("most_rows", [*parties], "Ask each party, or remove the table."))
+        for name, most in sharing.most_rows.items():
+            check_limits(f"[sharing.most_rows], {name}", most, min_rows, why=" No party adds fewer than min_rows.")
+    for name, expected, advice in tables:
+        where = f"[sharing.{name}]"
+        table = getattr(sharing, name)
+        missing = join_names(each for each in expected if each not in table)
+        refuse_if(missing, where, f"{missing} is missing. {advice}")
+        strangers = join_names(repr(each) for each in table if each not in expected)
+        refuse_if(strangers, where, f"{strangers} is no member of the project. Remove it.")
+
+
+def _check_mask_keys(sharing: Sharing, parties: Mapping[str, PublicKey]) -> None:
+    """Refuse mask keys that their party did not sign, or that two parties share: masks would not hide either."""
     from ..sums import read_mask_card
 
     owners: dict[bytes, str] = {}
@@ -237,6 +298,7 @@ def sharing_sentences(sharing: Sharing) -> list[str]:
     for name in parties:
         by_entity.setdefault(sharing.entity(name), []).append(name)
     sentences = []
+    # Between few entities each hides among hardly anybody.
     if len(by_entity) < _ENTITIES_WITHOUT_WARNING:
         sentences.append(
             f"Only {len(by_entity)} legal entities take part: if all but one of them work together, they learn what "
@@ -247,6 +309,7 @@ def sharing_sentences(sharing: Sharing) -> list[str]:
         for names in by_entity.values()
         if len(names) > 1
     ]
+    # The analyst sees the total, and a party its own part of it.
     if same := by_entity.get(sharing.entity(ANALYST)):
         sentences.append(
             f"The analyst and party {join_names(same)} are one legal entity. It holds the total and the common map, "

@@ -90,10 +90,12 @@ class Task:
         if (kind := found.get("kind")) is None:
             return ("kind",)
         check_choice("[task], kind", kind, TASKS)
-        has_time = kind == "effect" and (found.get("event") or found.get("time"))
-        return ("kind", *((*_ARMS, *_TIMES) if has_time else _ENTRIES[kind]))
+        if kind == "effect" and (found.get("event") or found.get("time")):
+            return ("kind", *_ARMS, *_TIMES)
+        return ("kind", *_ENTRIES[kind])
 
     def __post_init__(self) -> None:
+        # Both or neither: nobody could say which one is estimated.
         if self.kind == "effect" and bool(self.outcome) == bool(self.event or self.time):
             raise invalid("[task]", "an effect is on one outcome: name outcome, or event and time together.")
         check_no_others("[task]", self, f"kind {self.kind!r}")
@@ -102,29 +104,17 @@ class Task:
         is_twice = len(set(self.columns)) < len(self.columns)
         refuse_if(is_twice, "[task]", f"one column stands for two parts of the target: {join_names(self.columns)}.")
         check_text("[task], unit", self.unit, most=40, empty=True)
-        where = f"The {'time' if self.time else 'target'} {(self.time or self.outcome or self.target)!r}"
-        if self.kind == "classification":
-            check_labels(where, self.classes, "class", least=2)
-            for each in self.classes:
-                check_no_formula(f"{where}, a class", each)
-            if self.merged is not None:
-                check_labels(f"{where}, merged", [*map(str, self.classes), *self.merged], "entry or class")
-                strange = [each for each in self.merged.values() if each not in self.classes]
-                among = f"{join_names(strange)} is none of the classes {join_names(self.classes)}."
-                refuse_if(strange, f"{where}, merged", among)
-            self._settle_positive()
-        for column, yes, no in (("event", "seen", "not_seen"), ("treatment", "treated", "untreated")):
-            if getattr(self, column):
-                for name in (yes, no):
-                    fault = f"no entry of the column of {column} means that. List one."
-                    refuse_if(not getattr(self, name), f"[task], {name}", fault)
-                check_labels(f"[task], {yes} and {no}", [*getattr(self, yes), *getattr(self, no)], "entry")
+        where = f"The target {(self.outcome or self.target)!r}"
         if self.time:
-            if self.maximum is None or not math.isfinite(self.maximum) or self.maximum <= 0:
-                raise invalid(where, "maximum must be a number above 0: the longest possible time, in its unit.")
-            why = " Times are rounded up to its multiples before they leave, and 0 lets them leave exactly."
-            rounding = math.nan if self.rounding is None else self.rounding
-            check_limits(f"{where}, rounding", rounding, 0, self.maximum, why=why)
+            where = f"The time {self.time!r}"
+        if self.kind == "classification":
+            self._check_classes(where)
+        if self.event:
+            _check_yes_and_no("event", {"seen": self.seen, "not_seen": self.not_seen})
+        if self.treatment:
+            _check_yes_and_no("treatment", {"treated": self.treated, "untreated": self.untreated})
+        if self.time:
+            self._check_times(where)
         elif self.kind == "regression" or self.outcome:
             check_range(where, self.minimum, self.maximum)
         if self.scale is not None:
@@ -132,10 +122,32 @@ class Task:
             fault = "logarithms are of numbers of 0 or more, and minimum is below. Raise it, or remove the entry."
             refuse_if(self.minimum is None or self.minimum < 0, f"{where}, scale", fault)
 
+    def _check_classes(self, where: str) -> None:
+        """Refuse classes that are alike or no entries of a table, and find the sought one."""
+        check_labels(where, self.classes, "class", least=2)
+        for each in self.classes:
+            # Predictions go into spreadsheets.
+            check_no_formula(f"{where}, a class", each)
+        if self.merged is not None:
+            check_labels(f"{where}, merged", [*map(str, self.classes), *self.merged], "entry or class")
+            strange = [each for each in self.merged.values() if each not in self.classes]
+            fault = f"{join_names(strange)} is none of the classes {join_names(self.classes)}."
+            refuse_if(strange, f"{where}, merged", fault)
+        self._settle_positive()
+
+    def _check_times(self, where: str) -> None:
+        if self.maximum is None or not math.isfinite(self.maximum) or self.maximum <= 0:
+            raise invalid(where, "maximum must be a number above 0: the longest possible time, in its unit.")
+        why = " Times are rounded up to its multiples before they leave, and 0 lets them leave exactly."
+        rounding = math.nan if self.rounding is None else self.rounding
+        check_limits(f"{where}, rounding", rounding, 0, self.maximum, why=why)
+
     def _settle_positive(self) -> None:
         """Find the sought one of two classes, or refuse: the order or the spelling of names does not tell."""
-        where, are_two = "[task], positive", len(self.classes) == 2
+        where = "[task], positive"
+        are_two = len(self.classes) == 2
         refuse_if(self.positive is not None and not are_two, where, "it is for two classes. Remove it.")
+        # Filled in here, so that two spellings of one agreement have one digest.
         if self.positive is None and are_two:
             object.__setattr__(self, "positive", positive_class(self.classes))
         fault = f"one of {join_names(self.classes)} is sought. Say which: positive in the file, --positive for a draft."
@@ -156,8 +168,9 @@ class Task:
     @property
     def fields(self) -> dict[str, str]:
         """The column that holds each part of the targets, by the name of the part."""
-        names = ("target",) if self.is_single else self.target_kind.names or ()
-        return {name: str(getattr(self, name)) for name in names}
+        if self.is_single:
+            return {"target": self.target}
+        return {name: str(getattr(self, name)) for name in self.target_kind.names or ()}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -177,7 +190,10 @@ class Task:
     @property
     def class_array(self) -> NDArray[Any]:
         """All classes as an array, in the one type that every party's targets have: int64 or text."""
-        return np.array(self.classes, dtype=np.int64 if isinstance(self.classes[0], int) else np.str_)
+        # One type holds, as labels of several types are refused.
+        if isinstance(self.classes[0], int):
+            return np.array(self.classes, dtype=np.int64)
+        return np.array(self.classes, dtype=np.str_)
 
     def targets(self, *, are_clipped: bool = False) -> tuple[Target, ...]:
         """Return the columns that hold targets; clipped ones become the nearer bound of their range."""
@@ -194,8 +210,9 @@ class Task:
             merged = self.merged or {}
             values["target"] = np.array([*self.classes, *merged.values()], dtype=self.class_array.dtype)
         targets = []
+        labels_of = self.labels
         for part, name in self.fields.items():
-            if labels := self.labels[name]:
+            if labels := labels_of[name]:
                 targets.append(Target(part=part, name=name, labels=labels, values=values[part]))
             else:
                 targets.append(Target(part=part, name=name, **ranges))
@@ -211,15 +228,26 @@ class Task:
         """The longest time that can leave: the maximum, rounded up; None if there are no times."""
         if not self.time or self.maximum is None:
             return None
-        step = self.rounding
-        return math.ceil(self.maximum / step * (1 - 1e-12)) * step if step else self.maximum
+        if not self.rounding:
+            return self.maximum
+        # A maximum that is a multiple of the step must not be rounded further up by a last digit.
+        return math.ceil(self.maximum / self.rounding * (1 - 1e-12)) * self.rounding
 
     @property
     def words(self) -> str:
         """A few words, with the names of the columns."""
-        event = f"{self.event} after {self.time}"
-        return {
-            "survival": f"survival: {event}",
-            "effect": f"effect of {self.treatment} on {event if self.time else self.outcome}",
-            "none": "none: nothing to predict",
-        }.get(self.kind, f"{self.kind} of {self.target}")
+        if self.kind == "none":
+            return "none: nothing to predict"
+        if self.is_single:
+            return f"{self.kind} of {self.target}"
+        outcome = self.outcome or f"{self.event} after {self.time}"
+        if self.treatment:
+            return f"effect of {self.treatment} on {outcome}"
+        return f"survival: {outcome}"
+
+
+def _check_yes_and_no(column: str, labels: Mapping[str, tuple[str | int, ...]]) -> None:
+    """Refuse a column of yes and no that lacks entries for one of them, or has one for both."""
+    for name, each in labels.items():
+        refuse_if(not each, f"[task], {name}", f"no entry of the column of {column} means that. List one.")
+    check_labels(f"[task], {' and '.join(labels)}", [each for entries in labels.values() for each in entries], "entry")

@@ -14,7 +14,7 @@ from .. import agreement as projects
 from ..bundle import PublicKey, mask_card_in, unpack, write_atomically
 from ..errors import ExchangeError
 from ..sums import FEWEST_PARTIES
-from ..table import Finding, read_table
+from ..table import ColumnFinding, read_table
 from ._command import Folder, sending
 from ._output import Report
 
@@ -42,9 +42,9 @@ def new(
     options |= {name: _by_column(options[name] or (), f"--{name}") for name in ("missing", "keep")}
     kinds = _by_column(options["kinds"] or (), "--as")
     options["kinds"] = {name: each[-1] for name, each in kinds.items()}
-    found: list[Finding] = []
+    found: list[ColumnFinding] = []
 
-    def tell(finding: Finding) -> None:
+    def tell(finding: ColumnFinding) -> None:
         found.append(finding)
         if not finding.asks:
             report.note(finding.sentence)

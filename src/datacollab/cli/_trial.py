@@ -16,7 +16,7 @@ import numpy as np
 import typer
 
 from .._require import require
-from ..agreement import Project, declared_alike, draft_project
+from ..agreement import Project, are_declared_alike, draft_project
 from ..anchor import equal_rows
 from ..bundle import KeyPair
 from ..estimators import PartySimulation, simulate_parties
@@ -148,7 +148,7 @@ class _Told:
             if public is not None
             else "All parties need public rows besides; here, rows of your table played them.",
         ]
-        measured, n = measured_membership("alike" if declared_alike(project.columns) else "table"), len(y)
+        measured, n = measured_membership("alike" if are_declared_alike(project.columns) else "table"), len(y)
         looked = [measured_for(measured, n_parties * n) for n_parties in sizes]
         columns = [membership_rows(each) for _, each in looked]
         heads = ("", *(f"{k} parties, {k * n:,} rows" for k in sizes))

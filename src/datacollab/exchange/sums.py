@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from .._version import __version__
-from ..agreement import Project, declared_alike
+from ..agreement import Project, are_declared_alike
 from ..bundle import Bundle, KeyPair, digest, pack, seal, unpack, unseal
 from ..errors import ExchangeError
 from ..study import StudyPlan
@@ -110,7 +110,7 @@ def plan_of(project: Project, *, anchor_commitment: str, n_components: int) -> S
         n_components=n_components,
         **target,
         noise=noise,
-        least_penalty=recommended(alike=declared_alike(project.columns)).least_penalty,
+        least_penalty=recommended(alike=are_declared_alike(project.columns)).least_penalty,
         facts=facts,
     )
 

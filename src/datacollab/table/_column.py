@@ -1,10 +1,14 @@
-"""A column of the parties' tables, as the project declares it."""
+"""Columns of a table as a project declares them, columns of targets, and the schema of both."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .._entries import check_choice, check_labels, check_no_others, check_range, check_text, join_names, refuse_if
 
@@ -58,10 +62,11 @@ class Column:
     @staticmethod
     def entry_names(found: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the names of all entries that a column with these may have, in the order of the file."""
-        is_category = found.get("kind") == "category"
         fill = ("fill", "flag_missing") if found.get("missing") == "fill" else ()
-        values = ("categories",) if is_category else ("unit", "minimum", "maximum")
-        return ("name", "kind", *values, "missing", "missing_words", *fill, "unknown" if is_category else "outside")
+        rules = ("missing", "missing_words", *fill)
+        if found.get("kind") == "category":
+            return ("name", "kind", "categories", *rules, "unknown")
+        return ("name", "kind", "unit", "minimum", "maximum", *rules, "outside")
 
     def __post_init__(self) -> None:
         check_text("A column's name", self.name)
@@ -69,30 +74,39 @@ class Column:
         for entry, allowed in _RULES.items():
             check_choice(f"{where}, {entry}", getattr(self, entry), allowed)
         check_text(f"{where}, unit", self.unit, most=40, empty=True)
+        # An entry of the other kind would be a slip that nobody notices.
         check_no_others(where, self, f"a {self.kind} with missing = {self.missing!r}")
-        fill, low, high = self.fill, self.minimum, self.maximum
         if self.kind == "number":
-            check_range(where, low, high)
+            check_range(where, self.minimum, self.maximum)
         else:
             check_labels(where, self.categories, "category", least=2, types=(str,))
         check_labels(f"{where}, missing_words", self.missing_words, "word", least=0, types=(str,))
-        both = set(self.missing_words) & set(self.categories)
+        # A word cannot be missing and a category at once.
+        both = join_names(set(self.missing_words) & set(self.categories))
+        refuse_if(both, where, f"missing_words: {both} would be an entry, too. Take it out of one of the two.")
+        if self.missing == "fill":
+            self._check_fill(where)
+            return
         refuse_if(
-            both, where, f"missing_words: {join_names(both)} would be an entry, too. Take it out of one of the two."
-        )
-        if self.missing == "fill" and low is not None and high is not None:
-            is_inside = isinstance(fill, int | float) and not isinstance(fill, bool) and low <= fill <= high
-            refuse_if(not is_inside, where, f"fill must be a number from {low:.10g} to {high:.10g}.")
-        elif self.missing == "fill":
-            refuse_if(
-                fill not in self.levels, where, f"fill must be one of the categories ({join_names(self.levels)})."
-            )
-        refuse_if(
-            self.missing != "fill" and "missing" in (self.outside, self.unknown),
+            # Without a fill, the rule "missing" would stop everything as "refuse" does.
+            "missing" in (self.outside, self.unknown),
             where,
             'a rule "missing" makes entries missing, and these stop everything here. Set missing = "fill" and what '
             "to fill in, or take another rule.",
         )
+
+    def _check_fill(self, where: str) -> None:
+        """Refuse a value to fill in that no row could have."""
+        fill = self.fill
+        if self.minimum is None or self.maximum is None:
+            fault = f"fill must be one of the categories ({join_names(self.levels)})."
+            refuse_if(fill not in self.levels, where, fault)
+            return
+        # True is an int to Python.
+        is_inside = (
+            isinstance(fill, int | float) and not isinstance(fill, bool) and self.minimum <= fill <= self.maximum
+        )
+        refuse_if(not is_inside, where, f"fill must be a number from {self.minimum:.10g} to {self.maximum:.10g}.")
 
     @property
     def rule(self) -> str:
@@ -102,27 +116,92 @@ class Column:
     @property
     def levels(self) -> tuple[str, ...]:
         """All values of a category: those declared, and "other" if unknown ones become that."""
-        if self.unknown != OTHER or self.other is not None:
+        if self.unknown != OTHER or self.other < len(self.categories):
             return self.categories
         return (*self.categories, OTHER)
 
     @property
-    def other(self) -> int | None:
-        """Position among the categories of one that means "other" already; None if there is none."""
-        return next((at for at, category in enumerate(self.categories) if category.casefold() == OTHER), None)
+    def other(self) -> int:
+        """Position of "other" among the levels: of a category that means it already, or after all of them."""
+        spellings = [category.casefold() for category in self.categories]
+        return [*spellings, OTHER].index(OTHER)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the columns of the matrix that this column becomes."""
-        values = tuple(f"{self.name}={each}" for each in self.levels) if self.categories else (self.name,)
-        return (*values, f"{self.name} is missing") if self.flag_missing else values
+        names = [self.name]
+        if self.categories:
+            names = [f"{self.name}={each}" for each in self.levels]
+        if self.flag_missing:
+            names.append(f"{self.name} is missing")
+        return tuple(names)
 
     @property
     def n_features(self) -> int:
         """Number of columns of the matrix that this column becomes."""
+        # A number is one column.
         return max(1, len(self.levels)) + self.flag_missing
 
     @property
     def n_free(self) -> int:
         """Numbers that determine a row's entry: the zeros and ones of a category add up to one; "other" is rare."""
         return max(1, len(self.categories) - 1) + self.flag_missing
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Target:
+    """A column that holds targets, or a part of them: labels, or numbers in a range."""
+
+    part: str
+    """The part that it holds: "target" for a class or number, or a name of `datacollab.targets`."""
+    name: str
+    labels: tuple[str | int, ...] = ()
+    """All entries that it may have; none if it holds numbers."""
+    values: NDArray[Any] = field(default_factory=lambda: np.empty(0))
+    """The target for each label, shape (n_labels,)."""
+    minimum: float = 0.0
+    maximum: float = math.inf
+    """The possible range of numbers, in their unit."""
+    unit: str = ""
+    is_clipped: bool = False
+    """Whether numbers outside the range become the nearer bound; otherwise they are refused."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    """The columns of a table, in the order of the matrix that it becomes; a subclass may name targets."""
+
+    columns: tuple[Column, ...]
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """The columns that hold targets; none here."""
+        return ()
+
+    @property
+    def labels(self) -> dict[str, tuple[str | int, ...]]:
+        """The entries that each column may have, targets among them; none if it holds numbers."""
+        labels: dict[str, tuple[str | int, ...]] = {column.name: column.categories for column in self.columns}
+        return labels | {target.name: target.labels for target in self.targets}
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the columns of the matrix, in order."""
+        return tuple(name for column in self.columns for name in column.feature_names)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of the matrix."""
+        return sum(column.n_features for column in self.columns)
+
+    @property
+    def n_free(self) -> int:
+        """Numbers that determine a row; as many components of a linear map hide nothing."""
+        return sum(column.n_free for column in self.columns)
+
+    def blocks(self, X: NDArray[Any]) -> Iterator[tuple[Column, NDArray[Any]]]:
+        """Yield each column, and its part of a matrix of shape (n_rows, n_features), or of one row."""
+        start = 0
+        for column in self.columns:
+            yield column, X[..., start : start + column.n_features]
+            start += column.n_features

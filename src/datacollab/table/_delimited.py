@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import re
 from collections import Counter
@@ -17,10 +18,13 @@ import numpy as np
 from .._require import require
 from ..errors import ExchangeError
 from ._limits import ambiguous, unreadable
-from ._numbers import is_any_number
+from ._values import is_any_number
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "pipes"}
-_HEAD_LINES, _MOST_TITLES = 400, 50
+_HEAD_LINES = 400
+"""Lines in which separator and header are looked for."""
+_MOST_TITLES = 50
+"""Rows above the header; more are a table of another kind."""
 _BY_CONTENTS = {
     b"PAR1": "is a Parquet file by its contents. Let its name end in .parquet.",
     b"ARROW1": "is an Arrow file by its contents. Let its name end in .arrow.",
@@ -43,7 +47,7 @@ _COMMA_NUMBER = re.compile(r'"\s*[+-]?[\d.]*,\d')
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """What a text table looks like."""
+    """The layout of a text table."""
 
     path: Path
     encoding: str
@@ -63,13 +67,19 @@ class Layout:
     @property
     def words(self) -> list[str]:
         """Separator and encoding in words."""
-        return [SEPARATORS[self.separator] if len(self.names) > 1 else "one column", _ENCODINGS[self.encoding]]
+        if len(self.names) == 1:
+            return ["one column", _ENCODINGS[self.encoding]]
+        return [SEPARATORS[self.separator], _ENCODINGS[self.encoding]]
 
     @property
-    def said(self) -> list[str]:
-        """What else is not usual, in words."""
-        header = [f"header in line {self.line}"] * (self.line > 1)
-        return header + [f"{self.n_hollow} empty rows left out"] * (self.n_hollow > 0)
+    def remarks(self) -> list[str]:
+        """Everything else that is not usual, in words."""
+        remarks = []
+        if self.line > 1:
+            remarks.append(f"header in line {self.line}")
+        if self.n_hollow:
+            remarks.append(f"{self.n_hollow} empty rows left out")
+        return remarks
 
     def chunks(self, n_rows: int | None, **options: Any) -> Iterator[Any]:
         """Read the rows below the header in frames of rows, or in one frame, with numbered columns."""
@@ -96,6 +106,7 @@ class Layout:
 
     def has_leading_zeros(self) -> bool:
         """Return whether any entry may begin with a zero before another digit; for one byte per letter."""
+        # Looked for in bytes: a parser would take many times as long.
         is_edge = np.zeros(256, dtype=bool)
         is_edge[[*b' "\r\n', ord(self.separator)]] = True
         with open(self.path, "rb") as file:
@@ -107,6 +118,7 @@ class Layout:
                 zeros = zeros[(entries[zeros + 2] - np.uint8(ord("0"))) < 10]
                 if is_edge[entries[zeros]].any():
                     return True
+                # An entry may lie across two blocks.
                 before = block[-2:]
         return False
 
@@ -121,20 +133,22 @@ def layout_of(path: Path) -> Layout:
         start = file.read(4096)
     if not start:
         raise unreadable(path, "is empty.")
+    # A name says nothing of the contents: a workbook is often called .csv.
     for magic, sentence in _BY_CONTENTS.items():
         if start.startswith(magic):
             raise unreadable(path, sentence)
+    # UTF-16 is only recognised by its mark; UTF-8 is tried without one.
     mark = next((each for each in _MARKS if start.startswith(each)), b"")
     encoding = _MARKS.get(mark, "utf-8")
     if "16" not in encoding and _CONTROL.search(start):
         raise unreadable(path, "is no text, and no Excel, Parquet or Arrow file by its name.")
     try:
-        return _laid_out(path, encoding, len(mark))
+        return _lay_out(path, encoding, len(mark))
     except UnicodeDecodeError:
         if mark:
             raise unreadable(path, f"begins as {_ENCODINGS[encoding]} and is something else. Save it again.") from None
     try:
-        return _laid_out(path, "cp1252", 0)
+        return _lay_out(path, "cp1252", 0)
     except UnicodeDecodeError:
         raise ambiguous(path, _OTHER_PAGE) from None
 
@@ -144,41 +158,23 @@ _OTHER_PAGE = (
 )
 
 
-def _laid_out(path: Path, encoding: str, n_mark: int) -> Layout:
-    with _opened(path, encoding, n_mark) as file:
+def _lay_out(path: Path, encoding: str, n_mark: int) -> Layout:
+    with _open_text(path, encoding, n_mark) as file:
         lines = list(islice(file, _HEAD_LINES))
-    n_before = 0
-    given = _SEPARATOR_LINE.fullmatch(lines[0]) if lines else None
-    if given is not None:
-        if given[1] not in SEPARATORS:
-            raise unreadable(path, f"names a separator in line 1; expected one of {', '.join(SEPARATORS.values())}.")
-        n_before, lines = 1, lines[1:]
-    separator, line, names = _found_in(path, lines, given and given[1], n_before)
-    reader = csv.reader(lines[line - 1 - n_before :], delimiter=separator)
-    next(reader)
-    end = line - 1 + reader.line_num
-    repeated = "".join(lines[line - 1 - n_before : end - n_before]).rstrip("\r\n")
-    if len(names) == 1 or all(map(is_any_number, names)):
-        repeated = ""  # which may be a row as well
-    with _opened(path, encoding, n_mark) as file:
-        start = n_mark + sum(len(each.encode(encoding)) for each in islice(file, end))
-        n_rows, n_hollow, has_comma_numbers = 0, 0, False
-        for at, n_entries, is_hollow, comma in _rows(
-            path, file, separator, end + 1, is_checked=encoding == "cp1252", repeated=repeated
-        ):
-            if n_entries != len(names):
-                raise _uneven(path, at, n_entries, len(names), separator)
-            n_rows += 1
-            n_hollow += is_hollow
-            has_comma_numbers |= comma
-    if encoding == "cp1252" and any(map(_FOREIGN.search, names)):
+    head = _read_head(path, lines)
+    with _open_text(path, encoding, n_mark) as file:
+        # pandas reads from this byte on, so no line above the header can mislead it.
+        start = n_mark + sum(len(each.encode(encoding)) for each in islice(file, head.end))
+        n_rows, n_hollow, has_comma_numbers = _count_rows(path, file, head, is_checked=encoding == "cp1252")
+    # Nearly every file is text in Windows-1252, so that signs of another page decide.
+    if encoding == "cp1252" and any(map(_FOREIGN.search, head.names)):
         raise ambiguous(path, _OTHER_PAGE)
     return Layout(
         path=path,
         encoding=encoding,
-        separator=separator,
-        names=tuple(names),
-        line=line,
+        separator=head.separator,
+        names=tuple(head.names),
+        line=head.line,
         start=start,
         n_rows=n_rows - n_hollow,
         n_hollow=n_hollow,
@@ -186,7 +182,59 @@ def _laid_out(path: Path, encoding: str, n_mark: int) -> Layout:
     )
 
 
-def _opened(path: Path, encoding: str, n_mark: int) -> IO[str]:
+@dataclass(frozen=True, kw_only=True)
+class _Head:
+    """The header of a table, and the lines up to it."""
+
+    separator: str
+    line: int
+    """The line in which the header begins, from 1."""
+    names: list[str]
+    end: int
+    """The number of lines up to the end of the header."""
+    repeated: str
+    """The header's text, which no row may have; empty if a row may."""
+
+
+def _read_head(path: Path, lines: list[str]) -> _Head:
+    """Find the header among the first lines; a line such as "sep=;" may name the separator."""
+    declared = None
+    n_before = 0
+    if lines and (match := _SEPARATOR_LINE.fullmatch(lines[0])) is not None:
+        declared = match[1]
+        if declared not in SEPARATORS:
+            raise unreadable(path, f"names a separator in line 1; expected one of {', '.join(SEPARATORS.values())}.")
+        n_before = 1
+        lines = lines[1:]
+    # The first lines decide, and all rows are held against them.
+    separator, line, names = _find_header(path, lines, declared, n_before)
+    reader = csv.reader(lines[line - 1 - n_before :], delimiter=separator)
+    next(reader)
+    end = line - 1 + reader.line_num
+    repeated = "".join(lines[line - 1 - n_before : end - n_before]).rstrip("\r\n")
+    # One name, or numbers, may be a row as well.
+    if len(names) == 1 or all(map(is_any_number, names)):
+        repeated = ""
+    return _Head(separator=separator, line=line, names=names, end=end, repeated=repeated)
+
+
+def _count_rows(path: Path, file: IO[str], head: _Head, *, is_checked: bool) -> tuple[int, int, bool]:
+    """Return the number of rows, of those of separators alone, and whether an entry may be a number with a comma."""
+    n_rows = 0
+    n_hollow = 0
+    has_comma_numbers = False
+    width = len(head.names)
+    for line, n_entries, is_hollow, may_be_comma in _scan_rows(path, file, head, is_checked=is_checked):
+        # A file that was cut off, or shifted columns, must not become a table.
+        if n_entries != width:
+            raise _uneven(path, line, n_entries, width, head.separator)
+        n_rows += 1
+        n_hollow += is_hollow
+        has_comma_numbers |= may_be_comma
+    return n_rows, n_hollow, has_comma_numbers
+
+
+def _open_text(path: Path, encoding: str, n_mark: int) -> IO[str]:
     file = open(path, encoding=encoding, newline="")  # noqa: SIM115 - its readers close it
     if n_mark:
         file.read(1)
@@ -195,14 +243,15 @@ def _opened(path: Path, encoding: str, n_mark: int) -> IO[str]:
 
 def _head_rows(lines: Sequence[str], separator: str, first: int = 1) -> list[tuple[int, list[str]]]:
     """Return the line in which each row of the head begins, and its entries; blank lines are no rows."""
-    reader, rows, at = csv.reader(lines, delimiter=separator), [], first
-    try:
+    reader = csv.reader(lines, delimiter=separator)
+    rows: list[tuple[int, list[str]]] = []
+    line = first
+    # A quotation mark that is not closed is found by the count of all rows.
+    with contextlib.suppress(csv.Error):
         for entries in reader:
             if any(entry.strip() for entry in entries):
-                rows.append((at, entries))
-            at = first + reader.line_num
-    except csv.Error:
-        pass  # a quotation mark that is not closed, which the count of all rows finds
+                rows.append((line, entries))
+            line = first + reader.line_num
     # The last row may go on below the head.
     return rows if len(lines) < _HEAD_LINES - 1 else rows[:-1]
 
@@ -212,43 +261,52 @@ def header_place(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
 
     Above it stand titles: rows of one entry, or of two in a table of at least four columns.
     """
+    # Most rows have the table's width; of equally frequent ones the larger.
     widths = Counter(map(len, rows))
     width = max(widths, key=lambda each: (widths[each], each))
     filled = [sum(bool(entry.strip()) for entry in row) for row in rows]
     n_titles = 0
     while n_titles < min(len(rows) - 1, _MOST_TITLES) and width > 1:
-        n_filled, most = filled[n_titles], max(filled[n_titles + 1 :])
         row = rows[n_titles]
+        n_filled = filled[n_titles]
+        most = max(filled[n_titles + 1 :])
         is_single = n_filled == 1 < most and bool(row[0].strip()) and (width > 2 or len(row) < width)
+        # A title over two columns only counts where the table is clearly wider.
         if not (is_single or (n_filled <= 2 < most and width >= 4)):
             break
         n_titles += 1
     return n_titles, width
 
 
-def _found_in(path: Path, lines: Sequence[str], given: str | None, n_before: int) -> tuple[str, int, list[str]]:
+def _find_header(path: Path, lines: Sequence[str], declared: str | None, n_before: int) -> tuple[str, int, list[str]]:
     """Return the separator, the line of the header and its entries, from the first lines."""
-    found, best = [], (0.0, given or ",")
-    for separator in [given] if given else SEPARATORS:
+    candidates = []
+    best = (0.0, declared or ",")
+    for separator in [declared] if declared else SEPARATORS:
         rows = _head_rows(lines, separator, n_before + 1)
         if not rows:
             raise unreadable(path, "is empty.")
         n_titles, width = header_place([entries for _, entries in rows])
         of_table = rows[n_titles:]
         part = sum(len(entries) == width for _, entries in of_table) / len(of_table)
-        if width > 1 or given:
+        if width > 1 or declared:
+            # Without a separator that fits all lines, the one that fits most names the faulty line.
             best = max(best, (part, separator), key=lambda each: each[0])
             if part == 1:
-                found.append((n_titles, separator))
-    found = [each for each in found if each[0] == min(found)[0]]
-    if len(found) > 1:
-        words = " or ".join(SEPARATORS[separator] for _, separator in found)
+                candidates.append((n_titles, separator))
+    # Fewer titles explain the same lines with less.
+    candidates = [each for each in candidates if each[0] == min(candidates)[0]]
+    if len(candidates) > 1:
+        words = " or ".join(SEPARATORS[separator] for _, separator in candidates)
         advice = "Put names that hold one of these into quotation marks."
         raise ambiguous(path, f"can be read with {words} between its columns. {advice}")
-    separator = found[0][1] if found else best[1]
+    separator = best[1]
+    if candidates:
+        separator = candidates[0][1]
     rows = _head_rows(lines, separator, n_before + 1)
     n_titles, _ = header_place([entries for _, entries in rows])
     line, names = rows[n_titles]
+    # A header of numbers below titles: lines above it may be the real header.
     if n_titles and any(map(is_any_number, names)):
         raise ambiguous(
             f"{path}: line {rows[0][0]}",
@@ -258,30 +316,32 @@ def _found_in(path: Path, lines: Sequence[str], given: str | None, n_before: int
     return separator, line, names
 
 
-def _rows(
-    path: Path, file: Iterable[str], separator: str, number: int, *, is_checked: bool, repeated: str
+def _scan_rows(
+    path: Path, file: Iterable[str], head: _Head, *, is_checked: bool
 ) -> Iterator[tuple[int, int, bool, bool]]:
     """Yield for each row the line in which it begins, the number of entries, and whether two things are so.
 
     The first is that all entries are empty, the second that one in quotation marks may be a number with a comma.
     Blank lines are no rows.
     """
-    lines, blank = iter(file), " \t\r\n".replace(separator, "")
-    hollow = blank + separator
+    lines = iter(file)
+    number = head.end + 1
+    blank = " \t\r\n".replace(head.separator, "")
+    hollow = blank + head.separator
     for line in lines:
         if is_checked and not line.isascii() and _FOREIGN.search(line):
             raise ambiguous(f"{path}: line {number}", _OTHER_PAGE)
-        if repeated and line.rstrip("\r\n") == repeated:
+        if head.repeated and line.rstrip("\r\n") == head.repeated:
             raise unreadable(f"{path}: line {number}", "repeats the header. Remove it, or save the tables one by one.")
         # Counting separators takes a quarter of the time, and most lines have no quotation mark.
         if '"' not in line:
             if line.strip(hollow):
-                yield number, line.count(separator) + 1, False, False
+                yield number, line.count(head.separator) + 1, False, False
             elif line.strip(blank):
-                yield number, line.count(separator) + 1, True, False
+                yield number, line.count(head.separator) + 1, True, False
             number += 1
             continue
-        reader = csv.reader(chain((line,), lines), delimiter=separator)
+        reader = csv.reader(chain((line,), lines), delimiter=head.separator)
         try:
             entries = next(reader)
         except csv.Error:
@@ -294,21 +354,25 @@ def _rows(
 
 
 def _uneven(path: Path, line: int, n_entries: int, width: int, separator: str) -> ExchangeError:
-    return unreadable(
-        f"{path}: line {line}",
-        f"has {n_entries} of {width} entries; the file may be cut off. Export it again, with as many entries in every "
-        "row."
-        if n_entries < width
-        else f"has {n_entries} entries, and the header names {width} columns. Name every column, and put entries with "
-        f"{SEPARATORS[separator]} into quotation marks.",
-    )
+    if n_entries < width:
+        sentence = (
+            f"has {n_entries} of {width} entries; the file may be cut off. Export it again, with as many entries in "
+            "every row."
+        )
+    else:
+        sentence = (
+            f"has {n_entries} entries, and the header names {width} columns. Name every column, and put entries with "
+            f"{SEPARATORS[separator]} into quotation marks."
+        )
+    return unreadable(f"{path}: line {line}", sentence)
 
 
 def _not_parsed(path: Path, error: ValueError, before: int) -> ExchangeError:
     """Return the error for a file that pandas cannot read; its own words may quote an entry, so a number is taken."""
-    found = re.search(r"\b(line|row) (\d+)", str(error))
-    # The C parser counts rows from 0.
-    line = f" in line {before + int(found[2]) + (found[1] == 'row')}" if found else ""
+    line = ""
+    if match := re.search(r"\b(line|row) (\d+)", str(error)):
+        # The C parser counts rows from 0.
+        line = f" in line {before + int(match[2]) + (match[1] == 'row')}"
     if "EOF inside string" in str(error):
         return unreadable(path, f"has a quotation mark{line} that is not closed; the file may be cut off. Export it.")
     sentence = f"cannot be read as a text table{line} ({type(error).__name__}). Expected a header, and as many entries"

@@ -1,12 +1,13 @@
-"""From a table to the matrix of a schema: rules for entries that do not fit, and refusals of too many of them."""
+"""From a table to the matrix of a schema: rules for entries that do not fit, their counts, and refusals."""
 
 from __future__ import annotations
 
 import difflib
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,17 +19,222 @@ from .._frames import MISSING, MOST_OUTSIDE, UNKNOWN
 from .._typing import FloatArray
 from ..errors import ExchangeError
 from ..targets import effect_target, no_target, survival_target
-from ._adjustments import Adjustments, n_outside
-from ._column import OTHER, Column
-from ._place import ColumnPlace
-from ._schema import Schema, Target
-from ._values import as_numbers, blank_words, label_codes, unknown_labels
+from ._column import OTHER, Column, Schema, Target
+from ._values import (
+    NotNumericError,
+    as_numbers,
+    blank_words,
+    count_affected,
+    label_codes,
+    spelling_hint,
+    unknown_labels,
+)
+
+_OUTSIDE = ("clipped_below", "clipped_above", "set_missing", "to_other")
+_COUNTS = ("n_entries", *_OUTSIDE, "far_outside", "filled", "respelt")
+"""Of a column; far outside is farther than the range is wide, filled are those that were set missing, too, and respelt
+those that are an agreed category but for capital letters and blanks."""
+
+
+def n_outside(counts: Mapping[str, int]) -> int:
+    """Return the number of entries of a column that were outside of the agreement."""
+    return sum(counts.get(name, 0) for name in _OUTSIDE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adjustments:
+    """Counts of a table's entries that became something else, or of those in all its batches so far."""
+
+    n_rows: int = 0
+    n_rows_outside: int = 0
+    """Rows with an entry outside of the agreement."""
+    columns: Mapping[str, Counter[str]] = field(default_factory=dict)
+    """Of each column: all entries, those outside by their new kind, those far outside, and those filled in."""
+
+    def __add__(self, other: Adjustments) -> Adjustments:
+        names = dict.fromkeys([*self.columns, *other.columns])
+        none = Counter[str]()
+        return Adjustments(
+            n_rows=self.n_rows + other.n_rows,
+            n_rows_outside=self.n_rows_outside + other.n_rows_outside,
+            columns={name: self.columns.get(name, none) + other.columns.get(name, none) for name in names},
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts for JSON, without the columns in which nothing was changed."""
+        columns = {
+            name: {each: counts[each] for each in _COUNTS if counts[each] or each == "n_entries"}
+            for name, counts in self.columns.items()
+            if n_outside(counts) or counts["filled"] or counts["respelt"]
+        }
+        return {"n_rows": self.n_rows, "n_rows_outside": self.n_rows_outside, "columns": columns}
+
+
+def adjustments_text(counts: Mapping[str, Any]) -> str:
+    """Return the result of `Adjustments.to_dict` as one line for people."""
+    columns = [Counter(each) for each in counts["columns"].values()]
+    total = sum(columns, Counter[str]())
+    parts = []
+    if n_outside(total):
+        n_columns = sum(n_outside(each) > 0 for each in columns)
+        words = _other_words(total)
+        if n_clipped := total["clipped_below"] + total["clipped_above"]:
+            words.insert(0, f"{_count(n_clipped, 'number')} clipped")
+        rows = f"{counts['n_rows_outside']} of {_count(counts['n_rows'], 'row')}"
+        parts.append(f"{rows} in {_count(n_columns, 'column')}: {', '.join(words)}")
+    if total["far_outside"]:
+        parts.append(f"{_count(total['far_outside'], 'number')} far outside")
+    # Entries that were set missing are filled in as well, and were counted above.
+    if n_missing := total["filled"] - total["set_missing"]:
+        n_columns = sum(each["filled"] > each["set_missing"] for each in columns)
+        entries = _count(n_missing, "missing entry", "missing entries")
+        parts.append(f"{entries} filled in, in {_count(n_columns, 'column')}")
+    if total["respelt"]:
+        parts.append(f"{total['respelt']} spelt otherwise than agreed")
+    return "; ".join(parts) or "none"
+
+
+def adjustments_lines(counts: Mapping[str, Any]) -> list[str]:
+    """Return a line for each column in which something was changed, from the result of `Adjustments.to_dict`."""
+    return [f"{name}: {'; '.join(_column_parts(Counter(each)))}" for name, each in counts["columns"].items()]
+
+
+def _column_parts(counts: Counter[str]) -> list[str]:
+    parts = []
+    words = [f"{counts[f'clipped_{side}']} clipped {side}" for side in ("below", "above") if counts[f"clipped_{side}"]]
+    words += _other_words(counts)
+    if words:
+        parts.append(f"of {counts['n_entries']} entries {', '.join(words)}")
+    if counts["far_outside"]:
+        parts.append(f"{counts['far_outside']} far outside")
+    if n_missing := counts["filled"] - counts["set_missing"]:
+        parts.append(f"{n_missing} missing filled in")
+    if counts["respelt"]:
+        parts.append(f"{counts['respelt']} spelt otherwise than agreed")
+    return parts
+
+
+def _other_words(counts: Mapping[str, int]) -> list[str]:
+    """Return the words for entries outside that were not clipped."""
+    words = {"set_missing": "set missing", "to_other": "counted as other"}
+    return [f"{counts[name]} {each}" for name, each in words.items() if counts[name]]
+
+
+def _count(count: int, noun: str, plural: str = "") -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {plural or noun + 's'}"
+
+
+_NEARLY_ALL = 0.9
+"""Share of the numbers outside from which another unit is considered: a few exceptions do not tell a unit."""
+_BROUGHT_INSIDE = 0.95
+"""Share of the numbers that a conversion must bring inside: as many as the rules let pass."""
+_CONVERSIONS: tuple[tuple[str, str, Callable[[FloatArray], FloatArray]], ...] = (
+    *((f"multiplied by {factor:g}", "", partial(np.multiply, factor)) for factor in (10.0, 100.0, 1000.0)),
+    *((f"multiplied by {factor:g}", "", partial(np.multiply, factor)) for factor in (0.1, 0.01, 0.001)),
+    ("multiplied by 2.54 (inches to centimetres)", "cm", lambda x: x * 2.54),
+    ("divided by 2.54 (centimetres to inches)", "in inch inches", lambda x: x / 2.54),
+    ("multiplied by 0.4536 (pounds to kilograms)", "kg", lambda x: x * 0.4536),
+    ("divided by 0.4536 (kilograms to pounds)", "lb lbs pounds", lambda x: x / 0.4536),
+    ("multiplied by 18.0182 (glucose, mmol/L to mg/dL)", "mg/dl", lambda x: x * 18.0182),
+    ("divided by 18.0182 (glucose, mg/dL to mmol/L)", "mmol/l", lambda x: x / 18.0182),
+    ("multiplied by 38.67 (cholesterol, mmol/L to mg/dL)", "mg/dl", lambda x: x * 38.67),
+    ("divided by 38.67 (cholesterol, mg/dL to mmol/L)", "mmol/l", lambda x: x / 38.67),
+    ("multiplied by 88.4 (creatinine, mg/dL to umol/L)", "umol/l \u03bcmol/l", lambda x: x * 88.4),
+    ("divided by 88.4 (creatinine, umol/L to mg/dL)", "mg/dl", lambda x: x / 88.4),
+    ("taken from Fahrenheit to Celsius", "\u00b0c c celsius", lambda x: (x - 32.0) / 1.8),
+    ("taken from Celsius to Fahrenheit", "\u00b0f f fahrenheit", lambda x: x * 1.8 + 32.0),
+)
+"""Conversions, and the units that each leads to, case folded; none if it may lead to any."""
+
+
+def range_words(minimum: float | None, maximum: float | None, unit: str) -> str:
+    """Return a range in words."""
+    return f"{minimum:.10g} to {maximum:.10g}{unit and ' ' + unit}"
+
+
+@dataclass(frozen=True)
+class ColumnPlace:
+    """A column in a file: its name in errors, how many rows of the file came before, and their counts."""
+
+    name: str
+    first_row: int | None = None
+    before: Counter[str] = field(default_factory=Counter)
+
+    def refuse(self, code: str, rows: NDArray[np.bool_], fault: str, advice: str, *, earlier: int = 0) -> None:
+        """Raise the error if any row is True; the message counts them, and the earlier ones of the file."""
+        if rows.any():
+            affected = count_affected(rows, self.first_row, earlier=earlier)
+            raise ExchangeError(code, f"{self.name} {fault} in {affected}{advice}")
+
+    def numbers(self, entries: Any, code: str) -> FloatArray:
+        """Return the entries as numbers, or refuse them with the code."""
+        try:
+            return as_numbers(entries)
+        except NotNumericError as error:
+            raise ExchangeError(
+                code,
+                f"{self.name} {error.words(self.first_row)}; expected numbers. Write numbers with decimal points and "
+                "nothing else; the owner can name words for missing entries in missing_words.",
+            ) from None
+
+    def refuse_numbers(
+        self, code: str, rows: NDArray[np.bool_], values: FloatArray, limits: tuple[float, float, str], advice: str
+    ) -> None:
+        """Refuse numbers outside of least and largest, in a unit, with a possible reason."""
+        if rows.any():
+            hint = _unit_hint(values[~np.isnan(values)], *limits)
+            fault = f"has numbers outside the agreed range, {range_words(*limits)},"
+            self.refuse(code, rows, fault, f".{hint}{advice}", earlier=n_outside(self.before))
+
+    def refuse_labels(
+        self, code: str, rows: NDArray[np.bool_], entries: Any, labels: Sequence[str | int], noun: str, advice: str
+    ) -> None:
+        """Refuse labels that were not agreed, with a possible reason."""
+        if rows.any():
+            fault = f"holds {noun} that were not agreed"
+            advice = f".{spelling_hint(entries[rows], labels)} Agreed: {join_names(labels)}.{advice}"
+            self.refuse(code, rows, fault, advice, earlier=n_outside(self.before))
+
+
+def _unit_hint(numbers: FloatArray, minimum: float, maximum: float, unit: str) -> str:
+    """Return a sentence on the conversion that would bring the numbers inside; empty if most are inside.
+
+    Among the conversions to the agreed unit, or else among all, it names the one that brings the median nearest to the
+    middle of the range.  A conversion is no entry of the data: it tells the unit only.
+    """
+    if _n_inside(numbers, minimum, maximum) > (1 - _NEARLY_ALL) * numbers.size:
+        return ""
+    fitting = []
+    for words, units, convert in _CONVERSIONS:
+        # A conversion to another unit than the agreed one explains nothing.
+        leads_to_unit = unit.casefold() in units.split()
+        if unit and units and not leads_to_unit:
+            continue
+        with np.errstate(over="ignore", invalid="ignore"):
+            converted = convert(numbers)
+        if _n_inside(converted, minimum, maximum) >= _BROUGHT_INSIDE * numbers.size:
+            # Several may fit; the middle of the range is where most people are.
+            distance = abs(float(np.median(converted)) - (minimum + maximum) / 2)
+            fitting.append((not leads_to_unit, distance, words))
+    if not fitting:
+        return " Nearly all are outside, so the column may be in another unit."
+    return (
+        f" Nearly all are outside: a mix-up of units? Nearly all would fit if they were {min(fitting)[2]}. That is a "
+        "guess by arithmetic: convert only if that is your unit."
+    )
+
+
+def _n_inside(numbers: FloatArray, minimum: float, maximum: float) -> int:
+    return int(np.count_nonzero((numbers >= minimum) & (numbers <= maximum)))
+
 
 _LEVEL = 0.01
 """How often chance may exceed the limit on exceptions, where the true share is the largest that is allowed."""
 _FEW_ENTRIES = 20
 """Below that, one number is more than the share, and may be in another unit as well as an exception."""
 _RULE_WORDS = {"clip": "clipped", "missing": "set missing", "other": "counted as other"}
+_BECOMES = {OTHER: "to_other", "missing": "set_missing", "refuse": "set_missing"}
+"""The count of unknown categories, by the rule for them."""
 _RowsByKind = dict[str, NDArray[np.bool_]]
 
 
@@ -61,7 +267,7 @@ def encode_table(
     Entries that are missing, outside their range or unknown are changed by the schema's rules, each row by itself.
     Columns that the schema does not name are left out.
 
-    All is refused if more than one entry of a column, and more than one in twenty, is outside of what was agreed, or
+    All is refused if more than one entry of a column, and more than one in twenty, is outside of the agreement, or
     one in so few that nobody can tell an exception from another unit.  With targets it is also refused if as many are
     filled in, and no further column says where.
 
@@ -89,6 +295,7 @@ def encode_table(
     targets = schema.targets if with_target else ()
     position_of = find_columns(schema, table, where, targets)
     earlier = before or Adjustments()
+    # Only of one batch among several it matters where its rows stand in the file.
     first_row = None if before is None else before.n_rows
     X = np.empty((len(table), schema.n_features))
     counts: dict[str, Counter[str]] = {}
@@ -100,6 +307,7 @@ def encode_table(
         try:
             entries = table.iloc[:, position_of[name]]
             outside, counts[name] = _encode_column(block, column, entries, place, is_limited=with_target)
+        # All columns are looked at, so that one answer names all faults.
         except ExchangeError as error:
             refusals.append((name, error))
         else:
@@ -114,6 +322,7 @@ def encode_table(
             if partly and target.part == "target":
                 labelled = label_codes(entries, ()) != MISSING
                 entries = _fill_unlabelled(entries, labelled, target)
+            # Clipped targets are adjusted entries like any other.
             values, clipped = encode_target(target, entries, place)
             parts[target.part] = values[labelled]
             if target.is_clipped:
@@ -122,10 +331,11 @@ def encode_table(
         except ExchangeError as error:
             refusals.append((name, error))
     _raise_first(refusals)
-    together = _join_parts(parts, len(table)) if with_target else None
+    together = None
     if partly and not labelled.any():
-        together = None
         labelled = ~labelled
+    elif with_target:
+        together = _join_parts(parts, len(table))
     here = Adjustments(n_rows=len(table), n_rows_outside=int(np.count_nonzero(outside_rows)), columns=counts)
     return EncodedTable(X=X, target=together, labelled=labelled, n_rows=len(table), adjusted=earlier + here)
 
@@ -135,9 +345,10 @@ def _raise_first(refusals: Sequence[tuple[str, ExchangeError]]) -> None:
     if not refusals:
         return
     first = refusals[0][1]
-    others = [name for name, _ in refusals[1:]]
-    more = f" Look at these columns too: {join_names(others)}." if others else ""
-    raise ExchangeError(first.code, f"{first}{more}")
+    message = str(first)
+    if others := [name for name, _ in refusals[1:]]:
+        message += f" Look at these columns too: {join_names(others)}."
+    raise ExchangeError(first.code, message)
 
 
 def _join_parts(parts: dict[str, NDArray[Any]], n_rows: int) -> NDArray[Any]:
@@ -154,12 +365,13 @@ def _join_parts(parts: dict[str, NDArray[Any]], n_rows: int) -> NDArray[Any]:
 def _encode_column(
     block: FloatArray, column: Column, entries: Any, place: ColumnPlace, *, is_limited: bool
 ) -> tuple[NDArray[np.bool_], Counter[str]]:
-    """Write a column into its block of the matrix; return the rows outside of what was agreed, and the counts."""
+    """Write a column into its block of the matrix; return the rows outside of the agreement, and the counts."""
     entries = blank_words(entries, column.missing_words)
     if column.kind == "number":
         values, missing, outside, counts = _read_numbers(column, entries, place)
     else:
         values, missing, outside, counts = _read_levels(column, entries, place)
+    # Here "refuse" has no outside entries left.
     if column.rule in ("refuse", "missing"):
         missing |= outside
     counts["filled"] = int(np.count_nonzero(missing))
@@ -167,7 +379,9 @@ def _encode_column(
     if is_limited and not column.flag_missing:
         _check_filled(missing, place)
     if column.kind == "number":
-        block[:, 0] = values if column.fill is None else np.where(missing, column.fill, values)
+        block[:, 0] = values
+        if column.fill is not None:
+            block[missing, 0] = column.fill
     else:
         if isinstance(column.fill, str):
             values[missing] = column.levels.index(column.fill)
@@ -187,6 +401,7 @@ def _read_numbers(
     high = column.maximum
     values = place.numbers(entries, "SCHEMA_DTYPE")
     missing = np.isnan(values)
+    # Far entries are counted apart, as they may tell another unit.
     rows = _find_beyond(values, low, high)
     outside = rows["clipped_below"] | rows["clipped_above"]
     if column.rule != "clip":
@@ -207,13 +422,13 @@ def _read_levels(
     codes = label_codes(entries, column.levels)
     n_respelt = 0
     unknown = codes == UNKNOWN
+    # Exact spellings first: a relaxed one may only decide where no label is equal.
     if unknown.any():
         codes = label_codes(entries, column.levels, relaxed=True)
         n_respelt = int(np.count_nonzero(unknown & (codes >= 0)))
     missing = codes == MISSING
     outside = codes == UNKNOWN
-    becomes = "to_other" if column.rule == OTHER else "set_missing"
-    counts = _count_rows(column, {becomes: outside}, missing, place)
+    counts = _count_rows(column, {_BECOMES[column.rule]: outside}, missing, place)
     counts["respelt"] = n_respelt
     if outside.any() and (reason := _why_refused(column.rule, place.before + counts)) is not None:
         advice = (
@@ -222,7 +437,7 @@ def _read_levels(
         )
         place.refuse_labels("SCHEMA_CATEGORY_UNKNOWN", outside, entries, column.categories, "categories", advice)
     if column.rule == OTHER:
-        codes[outside] = column.levels.index(OTHER) if column.other is None else column.other
+        codes[outside] = column.other
     return codes, missing, outside, counts
 
 
@@ -280,7 +495,7 @@ def _fill_unlabelled(entries: Any, labelled: NDArray[np.bool_], target: Target) 
     """Return entries in which whatever fits stands for a missing one, so that refusals count rows as the file does."""
     if labelled.all():
         return entries
-    fitting = target.labels[0] if target.labels else target.minimum
+    fitting = (*target.labels, target.minimum)[0]
     return entries.astype(object).where(labelled, fitting)
 
 
@@ -294,6 +509,7 @@ def encode_target(target: Target, entries: Any, place: ColumnPlace) -> tuple[NDA
     without = ". Leave out rows without a target."
     if target.labels:
         codes = label_codes(entries, target.labels)
+        # A target is never filled in: it would be made up.
         place.refuse(code, codes == MISSING, "has no entry", without)
         place.refuse_labels(code, codes == UNKNOWN, entries, target.labels, "classes", correct)
         return target.values[codes], Counter()
@@ -306,7 +522,8 @@ def encode_target(target: Target, entries: Any, place: ColumnPlace) -> tuple[NDA
         place.refuse(code, values <= 0, "is 0 or less", advice)
     rows = _find_beyond(values, target.minimum, target.maximum)
     outside = rows["clipped_below"] | rows["clipped_above"]
-    counts = Counter({rule: int(np.count_nonzero(each)) for rule, each in rows.items()}, n_entries=len(values))
+    counts = Counter({rule: int(np.count_nonzero(each)) for rule, each in rows.items()})
+    counts["n_entries"] = len(values)
     if target.is_clipped:
         reason = _why_refused("clip", place.before + counts)
         if reason is None:
@@ -350,6 +567,7 @@ def find_columns(schema: Schema, table: Any, where: str, targets: Sequence[Targe
             f"{where} lacks {len(lacking)} of {len(spelling_of)} columns of the project: "
             f"{join_names(_describe_lacking(lacking, names, set(spelling_of)), most=20)}. Add or rename them.",
         )
+    # Columns that the schema does not name may repeat.
     counts = Counter(names)
     if repeated := [name for name in spelling_of if counts[name] > 1]:
         raise ExchangeError(
@@ -365,7 +583,7 @@ def _describe_lacking(lacking: Sequence[str], names: Sequence[str], known: set[s
     for name in lacking:
         # Seven letters of ten alike: an abbreviation or another separator, and seldom another quantity.
         near = difflib.get_close_matches(_letters_of(name), candidates, n=1, cutoff=0.7)
-        described.append(f"{name!r} (there is {candidates[near[0]]!r})" if near else repr(name))
+        described.append(repr(name) + "".join(f" (there is {candidates[each]!r})" for each in near))
     return described
 
 

@@ -8,7 +8,8 @@ from ..errors import ExchangeError
 
 _MOST_BYTES = 2**35
 """The largest Parquet, Arrow or Excel file."""
-_LEAST_MEMORY, _MOST_UNPACKED = 2**29, 100
+_LEAST_MEMORY = 2**29
+_MOST_UNPACKED = 100
 """A table may take 100 times the bytes of its file, and 512 MiB in any case."""
 
 
@@ -32,7 +33,8 @@ def check_size(path: Path, n_bytes: int) -> None:
 
 def check_memory(path: Path, taken: int, n_bytes: int) -> None:
     """Refuse a file of so many bytes if its contents take too much."""
-    if taken > (limit := max(_LEAST_MEMORY, _MOST_UNPACKED * n_bytes)):
+    limit = max(_LEAST_MEMORY, _MOST_UNPACKED * n_bytes)
+    if taken > limit:
         raise ExchangeError(
             "TOO_LARGE",
             f"{path} would take at least {taken:,} bytes in memory; {limit:,} are allowed for a file of its size. "

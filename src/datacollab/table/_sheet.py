@@ -18,7 +18,7 @@ from ..errors import ExchangeError
 _PARTS = tomllib.loads(Path(__file__).with_name("workbook.toml").read_text(encoding="utf-8"))
 _START = b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
 _MOST = {"columns": 16_384, "rows": 1_048_575, "letters in a cell": 32_767, "bytes": 2**31 - 2**24}
-"""What a sheet holds below its header, and the bytes that every program unpacks."""
+"""Limits of a sheet below its header, and the bytes that every program unpacks."""
 _EXACT = 10**15
 """From here on Excel rounds whole numbers, so they are written as texts."""
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -35,7 +35,8 @@ def sheet_writer(file: BinaryIO, first: Any, stack: ExitStack) -> Callable[[Any]
     sheet = stack.enter_context(packed.open("xl/sheet.xml", "w"))
     stack.callback(sheet.write, b"</sheetData></worksheet>")
     _check("columns", len(first.columns))
-    n_rows, n_bytes = 0, sheet.write(_START)
+    n_rows = 0
+    n_bytes = sheet.write(_START)
 
     def write(rows: Iterable[Iterable[Any]]) -> None:
         nonlocal n_rows, n_bytes
@@ -50,15 +51,16 @@ def sheet_writer(file: BinaryIO, first: Any, stack: ExitStack) -> Callable[[Any]
     return lambda batch: write(batch.itertuples(index=False, name=None))
 
 
-def _check(what: str, found: int) -> None:
-    if found > _MOST[what]:
-        message = f"An Excel sheet holds {_MOST[what]:,} {what} at most, and this is more: name a file ending in .csv."
+def _check(unit: str, number: int) -> None:
+    if number > _MOST[unit]:
+        message = f"An Excel sheet holds {_MOST[unit]:,} {unit} at most, and this is more: name a file ending in .csv."
         raise ExchangeError("TOO_LARGE", message)
 
 
 def _letters(place: int) -> str:
     """Return the letters of a column, from A."""
-    return (_letters(place // 26 - 1) if place >= 26 else "") + chr(ord("A") + place % 26)
+    last = chr(ord("A") + place % 26)
+    return _letters(place // 26 - 1) + last if place >= 26 else last
 
 
 def _cell(place: str, entry: Any) -> str:

@@ -6,6 +6,8 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,10 +15,10 @@ from .._notices import notice
 from .._require import require
 from ..bundle import replaced
 from ..errors import ExchangeError
+from ._column import Schema
 from ._limits import check_memory, check_size, unreadable
-from ._schema import Schema
 from ._sheet import sheet_writer
-from ._text import named, settled, text_frames
+from ._text import settle_types, spell_names, text_frames
 
 _FORMATS = {
     ".csv": "CSV",
@@ -31,10 +33,10 @@ _FORMATS = {
 
 def table_format(path: Path) -> str:
     """Return CSV, Excel, Parquet or Arrow, by the end of the name of a file to write; refuse an unknown end."""
-    found = _FORMATS.get(path.suffix.lower())
-    if found is None:
+    kind = _FORMATS.get(path.suffix.lower())
+    if kind is None:
         raise unreadable(path, f"ends in {path.suffix!r}; name it with one of {', '.join(_FORMATS)}.")
-    return found
+    return kind
 
 
 def read_table(path: Path, *, schema: Schema | None = None) -> Any:
@@ -80,6 +82,7 @@ def _kind(path: Path) -> str:
 
 _ROWS_AT_ONCE = 2**14
 _OBJECT = 8
+"""Bytes of a reference, which an object of Python takes at least."""
 _NAMELESS_INDEX = re.compile(r"__index_level_\d+__|level_\d+")
 _NULLABLE = {f"{sign}int{bits}": f"{sign.upper()}Int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _NULLABLE["bool"] = "boolean"
@@ -89,38 +92,34 @@ _NULLABLE["bool"] = "boolean"
 def _arrow_batches(path: Path, kind: str, batch_rows: int, schema: Schema | None) -> Iterator[Any]:
     """Read a Parquet or Arrow file in batches of rows; a file without rows is one empty batch.
 
-    What was read is counted before a frame is made of it, so a small file cannot fill the memory batch by batch.
+    Memory is counted before a frame is made of a batch, so a small file cannot fill it batch by batch.
     """
     pyarrow = require("pyarrow", "tables")
     try:
         with open(path, "rb") as file:
+            # Of the open file, so that nobody can swap it between check and reading.
             n_bytes = os.fstat(file.fileno()).st_size
             check_size(path, n_bytes)
-            taken = n_batches = 0
-            if kind == "Parquet":
-                opened = require("pyarrow.parquet", "tables").ParquetFile(file)
-                about, arrow_schema = opened.metadata, opened.schema_arrow
-                # As declared, of all pages unpacked.
-                taken = sum(about.row_group(place).total_byte_size for place in range(about.num_row_groups))
-                batches = opened.iter_batches(batch_size=min(batch_rows, _ROWS_AT_ONCE))
-            else:
-                opened = require("pyarrow.ipc", "tables").open_file(file)
-                arrow_schema, batches = opened.schema, map(opened.get_batch, range(opened.num_record_batches))
-            check_memory(path, taken, n_bytes)
-            if indices := [name for name in arrow_schema.names if _NAMELESS_INDEX.fullmatch(name)]:
-                said = f"{kind}; an index without a name is left out"
-                notice(f"{path.name}: {len(arrow_schema.names) - len(indices)} columns; {said}", is_plain=False)
+            opened = _open_arrow(file, kind, batch_rows)
+            # Before a single page is unpacked; what it declares may be false, so batches are counted too.
+            check_memory(path, opened.n_declared, n_bytes)
+            names = opened.schema.names
+            n_indices = sum(_NAMELESS_INDEX.fullmatch(name) is not None for name in names)
+            if n_indices:
+                line = f"{len(names) - n_indices} columns; {kind}; an index without a name is left out"
+                notice(f"{path.name}: {line}", is_plain=False)
             taken = 0
-            for batch in batches:
+            is_empty = True
+            for batch in opened.batches:
                 # Offsets that point to nowhere would be followed.
                 batch.validate(full=True)
                 taken += _memory_of(batch)
                 check_memory(path, taken, n_bytes)
                 for start in range(0, batch.num_rows, batch_rows):
-                    n_batches += 1
-                    yield _frame(batch.slice(start, batch_rows), schema, path)
-            if not n_batches:
-                yield _frame(arrow_schema.empty_table(), schema, path)
+                    is_empty = False
+                    yield _to_frame(batch.slice(start, batch_rows), schema, path)
+            if is_empty:
+                yield _to_frame(opened.schema.empty_table(), schema, path)
     except (ExchangeError, FileNotFoundError, PermissionError, IsADirectoryError):
         raise
     except MemoryError:
@@ -129,6 +128,28 @@ def _arrow_batches(path: Path, kind: str, batch_rows: int, schema: Schema | None
         ) from None
     except (pyarrow.ArrowException, ValueError, OSError) as error:
         raise _unreadable_arrow(path, error) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Arrow:
+    """An open Parquet or Arrow file."""
+
+    schema: Any
+    batches: Iterator[Any]
+    n_declared: int
+    """Bytes of all pages unpacked, as the file declares them; 0 if it does not."""
+
+
+def _open_arrow(file: BinaryIO, kind: str, batch_rows: int) -> _Arrow:
+    if kind == "Parquet":
+        parquet = require("pyarrow.parquet", "tables").ParquetFile(file)
+        about = parquet.metadata
+        n_declared = sum(about.row_group(place).total_byte_size for place in range(about.num_row_groups))
+        batches = parquet.iter_batches(batch_size=min(batch_rows, _ROWS_AT_ONCE))
+        return _Arrow(schema=parquet.schema_arrow, batches=batches, n_declared=n_declared)
+    arrow = require("pyarrow.ipc", "tables").open_file(file)
+    batches = map(arrow.get_batch, range(arrow.num_record_batches))
+    return _Arrow(schema=arrow.schema, batches=batches, n_declared=0)
 
 
 def _unreadable_arrow(path: Path, error: BaseException) -> ExchangeError:
@@ -146,28 +167,11 @@ def _memory_of(batch: Any) -> int:
     return int(batch.nbytes + batch.num_rows * (1 + _OBJECT * n_short))
 
 
-def _frame(batch: Any, schema: Schema | None, path: Path) -> Any:
+def _to_frame(batch: Any, schema: Schema | None, path: Path) -> Any:
     """Return a batch as a data frame, whose types do not depend on whether entries are missing in it."""
-    pandas, types = require("pandas", "cli"), require("pyarrow", "tables").types
-    if schema is not None:
-        known = {*schema.labels, *schema.feature_names}
-        if nested := [each.name for each in batch.schema if each.name in known and types.is_nested(each.type)]:
-            raise ExchangeError(
-                "SCHEMA_DTYPE",
-                f"{path}: column {nested[0]!r} holds lists or records; expected a number or text in each row.",
-            )
-    # Types that pandas lacks stay as they are: objects of Python take many times as much, and tell no type if empty.
-    foreign = [types.is_date, types.is_time, types.is_decimal]
-    foreign += [types.is_binary, types.is_large_binary, types.is_fixed_size_binary]
-
-    def mapped(kind: Any) -> Any:
-        if schema is not None and str(kind) in _NULLABLE:
-            return pandas.api.types.pandas_dtype(_NULLABLE[str(kind)])
-        is_kept = types.is_nested(kind) or (schema is not None and any(is_(kind) for is_ in foreign))
-        return pandas.ArrowDtype(kind) if is_kept else None
-
+    _check_flat(batch, schema, path)
     try:
-        frame = batch.to_pandas(types_mapper=mapped)
+        frame = batch.to_pandas(types_mapper=partial(_pandas_type, is_declared=schema is not None))
     # A file's description of the frame that it was written from may be anything, and is believed.
     except (AttributeError, KeyError, TypeError) as error:
         raise _unreadable_arrow(path, error) from None
@@ -176,25 +180,59 @@ def _frame(batch: Any, schema: Schema | None, path: Path) -> Any:
         frame = frame.reset_index(drop=all(name is None for name in frame.index.names))
     except ValueError:
         raise unreadable(path, "has a column and an index of one name. Rename or remove one of them.") from None
+    # pandas writes an index without a name as a column.
     is_index = [isinstance(name, str) and bool(_NAMELESS_INDEX.fullmatch(name)) for name in frame.columns]
     frame = frame.loc[:, [not each for each in is_index]]
-    found = list(map(str, frame.columns))
-    names = [name or each for name, each in zip(named(path, found, schema), found, strict=True)]
-    return settled(frame.set_axis(names, axis=1), schema)
+    in_file = list(map(str, frame.columns))
+    names = [name or each for name, each in zip(spell_names(path, in_file, schema), in_file, strict=True)]
+    return settle_types(frame.set_axis(names, axis=1), schema)
+
+
+def _check_flat(batch: Any, schema: Schema | None, path: Path) -> None:
+    """Refuse lists and records in a column of the schema."""
+    if schema is None:
+        return
+    is_nested = require("pyarrow", "tables").types.is_nested
+    known = {*schema.labels, *schema.feature_names}
+    nested = [each.name for each in batch.schema if each.name in known and is_nested(each.type)]
+    if nested:
+        raise ExchangeError(
+            "SCHEMA_DTYPE",
+            f"{path}: column {nested[0]!r} holds lists or records; expected a number or text in each row.",
+        )
+
+
+def _pandas_type(kind: Any, *, is_declared: bool) -> Any:
+    """Return the type of pandas for one of Arrow, or None for its own choice.
+
+    Types that pandas lacks stay as they are: objects of Python take many times as much, and tell no type if empty.
+    """
+    pandas = require("pandas", "cli")
+    types = require("pyarrow", "tables").types
+    if is_declared and str(kind) in _NULLABLE:
+        return pandas.api.types.pandas_dtype(_NULLABLE[str(kind)])
+    foreign = [types.is_date, types.is_time, types.is_decimal]
+    foreign += [types.is_binary, types.is_large_binary, types.is_fixed_size_binary]
+    is_kept = types.is_nested(kind) or (is_declared and any(is_foreign(kind) for is_foreign in foreign))
+    if is_kept:
+        return pandas.ArrowDtype(kind)
+    return None
 
 
 def write_table(path: Path, batches: Iterable[Any], *, mode: int = 0o666) -> int:
     """Write data frames one after another into a CSV, Excel, Parquet or Arrow file, and return how many rows.
 
     There is at least one frame, and all have the same columns.  The end of the name is the format; an unknown one is
-    refused.  A CSV file has commas and points, or what ``attrs["style"]`` of the first frame says: semicolons and
+    refused.  A CSV file has commas and points, or the style in ``attrs["style"]`` of the first frame: semicolons and
     decimal commas if the frame was read from such a table.  An Excel sheet holds 1,048,575 rows below its header.
 
     The file appears when all of it is on the disk; if anything goes wrong, an earlier file is unchanged. Its
     permissions are `mode`, less the umask, from the first moment on.
     """
-    path, n_rows = Path(path), 0
+    path = Path(path)
     kind = table_format(path)
+    n_rows = 0
+    # Written beside it and moved: a crash leaves the earlier file.
     with replaced(path, mode=mode) as file, contextlib.ExitStack() as stack:
         write: Callable[[Any], object] | None = None
         for batch in batches:
@@ -212,14 +250,17 @@ def _writer(file: BinaryIO, kind: str, first: Any, stack: contextlib.ExitStack) 
         style = first.attrs.get("style", {})
         how = {"index": False, "lineterminator": "\n", **style}
         # An Excel that writes semicolons takes text for UTF-8 if a mark says so.
-        file.write(first.iloc[:0].to_csv(**how).encode("utf-8-sig" if style else "utf-8"))
+        encoding = "utf-8-sig" if style else "utf-8"
+        file.write(first.iloc[:0].to_csv(**how).encode(encoding))
         return lambda batch: file.write(batch.to_csv(header=False, **how).encode())
     if kind == "Excel":
         return sheet_writer(file, first, stack)
     pyarrow = require("pyarrow", "tables")
-    schema = pyarrow.Schema.from_pandas(first, preserve_index=False)
+    types = pyarrow.Schema.from_pandas(first, preserve_index=False)
     if kind == "Parquet":
-        writer = stack.enter_context(require("pyarrow.parquet", "tables").ParquetWriter(file, schema))
+        opened = require("pyarrow.parquet", "tables").ParquetWriter(file, types)
     else:
-        writer = stack.enter_context(require("pyarrow.ipc", "tables").new_file(file, schema))
-    return lambda batch: writer.write_table(pyarrow.Table.from_pandas(batch, schema=schema, preserve_index=False))
+        opened = require("pyarrow.ipc", "tables").new_file(file, types)
+    writer = stack.enter_context(opened)
+    # Later batches are forced into the first one's types, or refused.
+    return lambda batch: writer.write_table(pyarrow.Table.from_pandas(batch, schema=types, preserve_index=False))

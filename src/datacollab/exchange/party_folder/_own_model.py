@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._typing import FloatArray
-from ...agreement import Project, declared_alike
+from ...agreement import Project, are_declared_alike
 from ...bundle import arrays_to_bytes, bytes_to_arrays
 from ...party import MOST_OWN_ROWS, OwnModel, fit_own_model
 from ...sums import RidgeSums
@@ -48,7 +48,7 @@ def own_model_state(
     `parts` are encoded rows and their targets, as `fit_own_model` takes them.
     """
     facts = {"project_digest": project.digest}
-    if declared_alike(project.columns):
+    if are_declared_alike(project.columns):
         return facts | {"reason": "Columns are all alike, as pixels are: one would cost accuracy."}, {}
     try:
         own = fit_own_model(statistic, *parts)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._typing import FloatArray
-from ...agreement import Anchor, Project, declared_alike
+from ...agreement import Anchor, Project, are_declared_alike
 from ...study import StudyPlan, effect_map
 from ...sums import UNITS_PER_RANGE, CommonMap, IsolatedRows, RidgeSums, SumsPlan
 
@@ -78,7 +78,7 @@ def project_map(project: Project, anchor: Anchor) -> ProjectMap:
         if column.minimum is not None and column.maximum is not None:
             units[places[0]] = (column.maximum - column.minimum) / UNITS_PER_RANGE
     most = project.sharing.n_components
-    alike = declared_alike(project.columns)
+    alike = are_declared_alike(project.columns)
     rows = (anchor.rows / units)[:, kept]
     if project.sharing.is_study:
         common = effect_map(rows, anchor.secret, most=most)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..._recommended import TABLE
 from ..._typing import FloatArray
-from ...agreement import Anchor, Project, declared_alike, expected_rows, sharing_sentences
+from ...agreement import Anchor, Project, are_declared_alike, draw_expected_rows, sharing_sentences
 from ...anchor import AnchorFit, anchor_fit, equal_rows
 from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError
@@ -204,7 +204,7 @@ def _make_own_model_again(folder: Folder, table: Any, where: str | None) -> None
     """Make the own model of a party that has shared, if it has none; nothing of that leaves."""
     project, anchor = folder.project, _anchor_of(folder)
     assert project.sharing is not None
-    has_none = anchor is None or project.sharing.is_study or declared_alike(project.columns)
+    has_none = anchor is None or project.sharing.is_study or are_declared_alike(project.columns)
     if has_none or kept_own_model(folder)[0] is not None:
         return
     sample = OwnSample()
@@ -520,7 +520,7 @@ def _wrong_numbers_of_rows(project: Project, name: str, n_rows: int, policy: Pol
 
 def _anchor_fit(project: Project, anchor: Anchor, common: ProjectMap, some: FloatArray) -> AnchorFit:
     """Compare the anchor with some own rows, in the columns that are mapped."""
-    expected = expected_rows(project)
+    expected = draw_expected_rows(project)
     if expected is not None:
         expected = expected[:, common.kept]
     # The map stretches numbers by their ranks, unless all columns are alike.
