@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from datacollab.agreement import Project, read_project
 from datacollab.bundle import Limits, PublicKey, digest, read_envelope, sync_folder
 from datacollab.errors import ExchangeError
-from datacollab.exchange.project import Project, read_project
 from datacollab.plugins import Code, add_codes
 from datacollab.remote import (
     AGREEMENT,

@@ -17,23 +17,14 @@ import pandas as pd
 import tomli_w
 
 from datacollab import PartyModel, Share
+from datacollab.agreement import Anchor, AnchorRecipe, Project, Task, load_project, project_text, sign_project_text
+from datacollab.agreement._sealed_anchor import anchor_arrays, anchor_from_arrays
 from datacollab.bundle import Bundle, KeyPair, arrays_to_bytes, bytes_to_arrays, pack, seal, unpack, unseal
 from datacollab.errors import ExchangeError
-from datacollab.exchange.project import (
-    Anchor,
-    AnchorRecipe,
-    Column,
-    Project,
-    Task,
-    load_project,
-    project_text,
-    read_table,
-    sign_project_text,
-)
-from datacollab.exchange.project._anchor import anchor_arrays, anchor_from_arrays
 from datacollab.model import LinearMap
 from datacollab.share import share_contents, share_from
 from datacollab.sums import MASKED_SUM_KIND, MaskedSum, MaskKey, message_to_bytes, read_message
+from datacollab.table import Column, read_table
 
 NUMBERS = [0, 1, -1, 2, 1e308, -1e308, 2**31 - 1, -(2**31), 2**53, 10**30, 0.5, True, False]
 WORDS = ["", "a", "=1+1", "no such word", "../../etc/passwd", "\u202e", "x" * 5000, [], {}, [[]], {"a": {}}]
@@ -257,7 +248,7 @@ def tables(generator):
     def read(ending, data):
         file = folder / f"table.{ending}"
         file.write_bytes(data)
-        return read_table(file, project=agreed)
+        return read_table(file, schema=agreed)
 
     while True:
         ending = sorted(files)[generator.integers(3)]

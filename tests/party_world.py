@@ -11,12 +11,13 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import datacollab as dc
+from datacollab.agreement import Anchor, AnchorRecipe, Project, Task, project_text, seal_anchor
 from datacollab.bundle import KeyPair, pack, seal, unpack, unseal
 from datacollab.errors import ExchangeError
 from datacollab.exchange.party_folder import PartyFolder
-from datacollab.exchange.project import Anchor, AnchorRecipe, Column, Project, Task, project_text, seal_anchor
 from datacollab.model import model_contents
 from datacollab.share import share_from
+from datacollab.table import Column
 
 NAMES = ["age", "pulse", "weight", "ward"]
 

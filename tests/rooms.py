@@ -31,6 +31,7 @@ LIBRARY = {
     "datasets": Room("Data sets of the paper, and splitting a table into parties.", "load"),
     "bundle": Room("Signed files: containers, arrays without pickle, keys, seals.", "pack"),
     "targets": Room("Times to events and effects as targets, beside classes and numbers.", "survival_target"),
+    "table": Room("A file becomes a matrix, by a schema.", "read_table", ("bundle", "targets")),
     "survival": Room("Cox regression, survival forests, and how good they are.", "CoxRegression", ("targets",)),
     "share": Room("What a party sends.", "Share", ("bundle", "targets")),
     "anchor": Room("Making the anchor, and finding private rows in it.", "SMOTEAnchor"),
@@ -79,33 +80,35 @@ RISK = {
 CHOICE = {
     "choice": Room("The most useful way of sharing rows within limits of risk.", "choose", ("party", "risk.audit"))
 }
+AGREEMENT = {
+    "agreement": Room(
+        "What is agreed on: the project, its file and draft, the sealed anchor.",
+        "load_project",
+        ("bundle", "targets", "table", "anchor", "sums"),
+    )
+}
 EXCHANGE = {
     "exchange.log": Room("The log of a folder, its chain, and its witnesses.", "AuditLog", ("bundle",)),
     "exchange.table_codes": Room("Whether two tables hold the same people.", "TableCodes"),
     "exchange.ledger": Room(
         "What an institution's rows went into.", "Ledger", ("bundle", "exchange.log", "exchange.table_codes")
     ),
-    "exchange.project": Room(
-        "What is agreed on: project file, matrix, sealed anchor.",
-        "load_project",
-        ("bundle", "targets", "anchor", "sums"),
-    ),
     "exchange.study": Room(
         "Statistics by files: what both sides make of the project.",
         "study_statistics",
-        ("sums", "study", "exchange.project"),
+        ("sums", "study", "agreement"),
     ),
     "exchange.sums": Room(
         "Sums by files: what both sides make of the project, and the model's file.",
         "plan_of",
-        ("bundle", "sums", "study", "exchange.project", "exchange.study"),
+        ("bundle", "sums", "study", "agreement", "exchange.study"),
     ),
     "exchange.party_folder": Room(
         "A party's folder: share once, install, predict.",
         "PartyFolder",
         (
-            *("linalg", "bundle", "targets", "survival", "share", "anchor", "sums", "study", "model", "own", "party"),
-            *("testing", "risk.audit", "exchange.log", "exchange.ledger", "exchange.table_codes", "exchange.project"),
+            *("linalg", "bundle", "targets", "table", "survival", "share", "anchor", "sums", "study", "model", "own"),
+            *("party", "testing", "risk.audit", "exchange.log", "exchange.ledger", "exchange.table_codes", "agreement"),
             *("exchange.study", "exchange.sums", "exchange.steps"),
         ),
     ),
@@ -115,7 +118,7 @@ EXCHANGE = {
         "AnalystFolder",
         (
             *("linalg", "bundle", "survival", "share", "sums", "study", "model", "analyst", "effects", "risk.attacks"),
-            *("exchange.log", "exchange.project", "exchange.sums"),
+            *("exchange.log", "agreement", "exchange.sums"),
         ),
     ),
 }
@@ -124,7 +127,7 @@ REMOTE = {
     "remote": Room(
         "Carrying an exchange's files through a folder that all reach; kinds of plugins.",
         "Remote",
-        ("bundle", "exchange.project", "plugins"),
+        ("bundle", "agreement", "plugins"),
     )
 }
 DESK = {
@@ -136,7 +139,7 @@ DESK = {
     "desk.party": Room(
         "A party's pages: the steps of its commands.",
         "party_app",
-        ("bundle", "risk.audit", "exchange.project", "exchange.party_folder", "exchange.steps", "desk.web"),
+        ("bundle", "table", "risk.audit", "agreement", "exchange.party_folder", "exchange.steps", "desk.web"),
     ),
     "desk.analyst": Room(
         "The analyst's pages: the steps of its commands.",
@@ -145,18 +148,21 @@ DESK = {
     ),
 }
 CLI = {
-    "cli": Room("The commands, one file each.", "main", (*LIBRARY, *RISK, *CHOICE, *EXCHANGE, *LOOK, *REMOTE, *DESK))
+    "cli": Room(
+        "The commands, one file each.", "main", (*LIBRARY, *RISK, *CHOICE, *AGREEMENT, *EXCHANGE, *LOOK, *REMOTE, *DESK)
+    )
 }
 
 WINGS = {"risk": RISK, "exchange": EXCHANGE, "desk": DESK}
 WINGS_MAY_IMPORT = {**{"risk": set(), "exchange": {"risk"}}, "desk": {"exchange", "risk"}}
 """Other wings; the desk shows what attacks find."""
 
-ROOMS = LIBRARY | RISK | CHOICE | EXCHANGE | LOOK | REMOTE | DESK | CLI
+ROOMS = LIBRARY | RISK | CHOICE | AGREEMENT | EXCHANGE | LOOK | REMOTE | DESK | CLI
 EVERYWHERE = {
     *(
         "errors",
         "_encoder",
+        "_entries",
         "_frames",
         "_validation",
         "_codes",

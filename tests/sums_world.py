@@ -8,20 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from datacollab.agreement import AnchorRecipe, Project, Sharing, Task, make_anchor, project_text, seal_anchor
 from datacollab.bundle import KeyPair, PublicKey, key_with_proof, mask_card_in
 from datacollab.exchange.analyst_folder import AnalystFolder
 from datacollab.exchange.party_folder import PartyFolder, make_mask_key
-from datacollab.exchange.project import (
-    AnchorRecipe,
-    Column,
-    Project,
-    Sharing,
-    Task,
-    make_anchor,
-    project_text,
-    seal_anchor,
-)
 from datacollab.sums import MaskKey, mask_card
+from datacollab.table import Column
 
 PARTIES = ("north", "south", "east", "west", "centre")
 TASKS = {

@@ -14,7 +14,7 @@ from datacollab.bundle import is_container, unpack
 from datacollab.exchange.analyst_folder import AnalystFolder
 from datacollab.exchange.party_folder import PartyFolder
 from datacollab.exchange.party_folder._folder import load_party
-from datacollab.exchange.project import read_table
+from datacollab.table import read_table
 from playing import play_here
 
 EXAMPLE = "play_030_files_that_cross"

@@ -203,7 +203,7 @@ def test_the_reader_of_imports_sees_them():
     assert {"datacollab.analyst", "datacollab.party", "datacollab.errors"} <= base
     assert "datacollab.cli._data" in imports()["datacollab.cli._demo"]
     assert "datacollab.share._targets" in imports()["datacollab.share._share"]
-    assert "datacollab.exchange.project" in imports()["datacollab.exchange.party_folder._party_folder"]
+    assert "datacollab.agreement" in imports()["datacollab.exchange.party_folder._party_folder"]
 
 
 def test_nothing_unpickles():

@@ -10,8 +10,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import datacollab as dc
+from datacollab.agreement import AnchorRecipe, load_project, make_anchor, seal_anchor
 from datacollab.exchange.analyst_folder import AnalystFolder
-from datacollab.exchange.project import AnchorRecipe, load_project, make_anchor, seal_anchor
 from party_world import made_up_table, new_world
 from rooms import ROOMS
 from sums_world import PARTIES, new_sums_world

@@ -55,8 +55,8 @@ PUBLIC = [
 
 ROOMS = [
     *("analyst", "anchor", "bundle", "estimators", "datasets", "linalg", "model"),
-    *("own", "party", "share", "sums", "study", "survival", "targets", "effects", "progress"),
-    *("risk.attacks", "risk.audit", "choice", "exchange.log", "exchange.project", "exchange.party_folder"),
+    *("own", "party", "share", "sums", "study", "survival", "table", "targets", "effects", "progress"),
+    *("risk.attacks", "risk.audit", "choice", "agreement", "exchange.log", "exchange.party_folder"),
     *("exchange.analyst_folder", "exchange.ledger", "exchange.study", "exchange.sums"),
 ]
 

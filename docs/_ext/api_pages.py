@@ -48,7 +48,7 @@ EVERYDAY = {
 ROOMS = (
     *("anchor", "party", "share", "sums", "study", "analyst", "model", "estimators", "effects", "survival", "targets"),
     *("datasets", "progress", "testing", "errors", "linalg", "bundle", "risk.attacks", "risk.audit", "choice"),
-    *("exchange.project", "exchange.party_folder", "exchange.analyst_folder", "exchange.log"),
+    *("table", "agreement", "exchange.party_folder", "exchange.analyst_folder", "exchange.log"),
     *("exchange.ledger", "exchange.study", "exchange.sums"),
 )
 """The rooms whose names are public."""

@@ -29,9 +29,9 @@ import run_datacollab as collaboration
 from averaging import federated_averaging
 from mlp import Parameters, Settings, accuracy, initial_parameters
 from perceptron import Perceptron
-from table import render
 
 from datacollab.datasets import load
+from table import render
 
 HERE = Path(__file__).resolve().parent
 

@@ -17,11 +17,12 @@ sys.path.insert(0, str(FEDERATED))
 
 import compare  # noqa: E402
 import draws  # noqa: E402
-import table  # noqa: E402
 from averaging import average, federated_averaging, local_update  # noqa: E402
 from mlp import N_CLASSES, Settings, accuracy, gradient, initial_parameters, probabilities, train  # noqa: E402
 from perceptron import Perceptron  # noqa: E402
 from run_datacollab import COLLABORATIONS, exchange, measure_baseline, measure_collaboration, models  # noqa: E402
+
+import table  # noqa: E402
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from datacollab.agreement import draft_project
 from datacollab.bundle import KeyPair
-from datacollab.exchange.project import draft_project
 from datacollab_experiments.sums.hospitals import HOSPITALS, TABLES, dealt, scored
 
 

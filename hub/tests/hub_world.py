@@ -11,8 +11,9 @@ from tempfile import TemporaryDirectory
 
 from starlette.testclient import TestClient
 
+from datacollab.agreement import AnchorRecipe, Project, Task, project_text
 from datacollab.bundle import KeyPair, digest, key_with_proof, pack
-from datacollab.exchange.project import AnchorRecipe, Column, Project, Task, project_text
+from datacollab.table import Column
 from datacollab_hub.requests import sign_request
 from datacollab_hub.rules import Settings
 from datacollab_hub.service import Hub

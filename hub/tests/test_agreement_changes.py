@@ -3,9 +3,10 @@
 from dataclasses import replace
 from datetime import date
 
+from datacollab.agreement import Sharing
 from datacollab.bundle import KeyPair
-from datacollab.exchange.project import Column, Sharing
 from datacollab.sums import MaskKey, mask_card
+from datacollab.table import Column
 from datacollab_hub.pages._changes import Change, compare_projects
 from hub_world import KEYS, PROJECT, make_project
 

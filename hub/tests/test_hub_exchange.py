@@ -1,7 +1,7 @@
 """A whole exchange through the hub, and what everybody sees of it."""
 
+from datacollab.agreement import project_text
 from datacollab.bundle import digest, key_with_proof
-from datacollab.exchange.project import project_text
 from datacollab_hub.requests import check_hub_log
 from hub_world import FINGERPRINTS, KEYS, PROJECT, bundle, refused
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from datacollab.exchange.project import project_text
+from datacollab.agreement import project_text
 from datacollab.plugins import all_codes
 from datacollab_hub.requests import sign_request
 from datacollab_hub.rules import Role

@@ -2,8 +2,8 @@
 
 import pytest
 
+from datacollab.agreement import project_text
 from datacollab.bundle import KeyPair, key_with_proof
-from datacollab.exchange.project import project_text
 from datacollab.sums import MaskKey, mask_card
 from hub_world import FINGERPRINTS, KEYS, PROJECT, bundle, make_project, refused
 

@@ -9,9 +9,9 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
+from datacollab.agreement import project_text
 from datacollab.bundle import digest, key_with_proof
 from datacollab.cli._app import app
-from datacollab.exchange.project import project_text
 from datacollab_hub.requests import check_hub_log, sign_request
 from hub_process import HubProcess, free_port
 from hub_world import FINGERPRINTS, KEYS, PROJECT, bundle

@@ -2,7 +2,7 @@
 
 import pytest
 
-from datacollab.exchange.project import project_text
+from datacollab.agreement import project_text
 from hub_world import KEYS, World, make_project, refused
 
 

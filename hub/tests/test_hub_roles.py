@@ -2,8 +2,8 @@
 
 import pytest
 
+from datacollab.agreement import project_text
 from datacollab.bundle import digest
-from datacollab.exchange.project import project_text
 from datacollab_hub.rules import ROUTES, Role
 from hub_world import FINGERPRINTS, KEYS, PROJECT, bundle, refused
 

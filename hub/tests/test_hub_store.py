@@ -11,8 +11,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
 
+from datacollab.agreement import project_text
 from datacollab.errors import ExchangeError
-from datacollab.exchange.project import project_text
 from datacollab_hub.requests import check_hub_log
 from datacollab_hub.store import (
     AgreementRow,

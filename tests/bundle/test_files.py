@@ -10,10 +10,10 @@ import threading
 
 import pytest
 
+from datacollab.agreement import load_project
 from datacollab.bundle import KeyPair, PublicKey, open_regular, pack, read_regular, unpack, write_atomically
 from datacollab.errors import ExchangeError
 from datacollab.exchange.log import locked
-from datacollab.exchange.project import load_project
 from refusals import refused_with
 
 KILLED = """

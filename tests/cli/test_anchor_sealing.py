@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 
 import playing
+from datacollab.agreement import AnchorRecipe, guessing, load_project, open_anchor, project_text
 from datacollab.bundle import KeyPair, pack, unpack
 from datacollab.exchange.party_folder import PartyFolder
-from datacollab.exchange.project import AnchorRecipe, encode_table, guessing, load_project, open_anchor, project_text
+from datacollab.table import encode_table
 from party_world import made_up_table, new_world
 from playing import assert_refused, runs
 

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from datacollab.exchange.project import encode_table, load_project, open_anchor, read_table
+from datacollab.agreement import load_project, open_anchor
+from datacollab.table import encode_table, read_table
 from playing import assert_refused, run
 
 PARTIES = ("north", "south", "east")
@@ -74,7 +75,7 @@ def test_a_category_named_none_stays_one(place):
     assert "(140 times)" in found["words"]["sentence"]
     project = load_project(place.project)
     position = project.feature_names.index("stage=None")
-    encoded = encode_table(project, read_table(place.public, project=project), where="x").X[:, position]
+    encoded = encode_table(project, read_table(place.public, schema=project), where="x").X[:, position]
     assert (encoded.sum(), len(anchor.rows)) == (140, N)
 
 
@@ -141,7 +142,7 @@ def test_words_in_exports_of_either_style(place, style):
     assert (dose.kind, dose.maximum < 20) == ("number", True)
     assert "read as missing" in found["words"]["sentence"]
     project = load_project(place.project)
-    encoded = encode_table(project, read_table(place.public, project=project), where="x")
+    encoded = encode_table(project, read_table(place.public, schema=project), where="x")
     assert encoded.adjusted.columns["dose"]["filled"] == 5
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from datacollab.agreement import load_project
 from datacollab.bundle import KeyPair, key_with_proof
-from datacollab.exchange.project import load_project
 from datacollab.sums import MaskKey, mask_card
 from playing import assert_refused, runs
 

@@ -5,9 +5,10 @@ from desk_world import finished, opened, plain, send
 from sklearn.linear_model import LinearRegression
 
 import datacollab as dc
+from datacollab.agreement import Anchor
 from datacollab.exchange.analyst_folder import AnalystFolder
 from datacollab.exchange.party_folder import PartyFolder
-from datacollab.exchange.project import Anchor, encode_table
+from datacollab.table import encode_table
 from party_world import events, made_up_table, new_world
 
 

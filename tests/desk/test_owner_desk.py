@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import pytest
 from desk_world import HOST, browser, finished, plain, send
 
+from datacollab.agreement import load_project
 from datacollab.cli._command import Folder
 from datacollab.cli._desk import desk_app
 from datacollab.desk.web import Session
 from datacollab.errors import ExchangeError
 from datacollab.exchange.analyst_folder import AnalystFolder
 from datacollab.exchange.party_folder import PartyFolder
-from datacollab.exchange.project import load_project
 from party_world import made_up_table
 
 NAMES = ("north", "south", "east", "analyst")

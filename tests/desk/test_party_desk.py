@@ -115,7 +115,7 @@ def test_what_is_no_table_is_refused(place, form, words):
 
 
 def test_what_was_adjusted_is_listed(tmp_path):
-    from datacollab.exchange.project import Column
+    from datacollab.table import Column
 
     columns = [
         Column(name="age", kind="number", minimum=0.0, maximum=100.0, outside="clip", missing="fill", fill=50.0),

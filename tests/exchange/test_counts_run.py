@@ -5,10 +5,10 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from datacollab.agreement import Task
 from datacollab.errors import AgreementError
 from datacollab.exchange.analyst_folder import AnalystFolder
 from datacollab.exchange.party_folder import make_mask_key
-from datacollab.exchange.project import Task
 from party_world import refused
 from sums_world import PARTIES, entities_of, new_sums_world, rows_of
 

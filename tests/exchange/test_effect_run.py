@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from datacollab.agreement import Task
 from datacollab.cli._app import app
 from datacollab.errors import ExchangeError
 from datacollab.exchange.analyst_folder import STUDY_FILES
-from datacollab.exchange.project import Column, Task
 from datacollab.exchange.study import study_statistics
+from datacollab.table import Column
 from sums_world import PARTIES, new_sums_world, rows_of
 
 NAMES = PARTIES[:3]

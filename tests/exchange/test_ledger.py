@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from datacollab.errors import ExchangeError
 from datacollab.exchange.ledger import Ledger, LedgerEntry, joint_noise
-from datacollab.exchange.project._numbers import MISSING_WORDS
 from datacollab.exchange.table_codes import TableCoder
 from datacollab.study import CategoryColumn, Counts
+from datacollab.table._values import MISSING_WORDS
 from party_world import refusal
 
 KEY = bytes(range(32))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from datacollab.exchange.project import Task
+from datacollab.agreement import Task
 from party_world import refused
 from sums_world import PARTIES, new_sums_world, rows_of
 

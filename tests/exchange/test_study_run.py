@@ -12,6 +12,8 @@ import pytest
 import statsmodels.api as sm
 from typer.testing import CliRunner
 
+from datacollab.agreement import Task, make_anchor
+from datacollab.agreement._project_file import parse_project
 from datacollab.bundle import unpack
 from datacollab.cli._app import app
 from datacollab.errors import AgreementError
@@ -19,11 +21,10 @@ from datacollab.exchange.analyst_folder import STUDY_FILES
 from datacollab.exchange.analyst_folder._study import study_files
 from datacollab.exchange.party_folder import PartyFolder
 from datacollab.exchange.party_folder._sums_summary import auc_text
-from datacollab.exchange.project import Column, Task, make_anchor
-from datacollab.exchange.project._file import parse_project
 from datacollab.linalg import gaussian_sigma
 from datacollab.study import CategoryColumn, NumberColumn, Survival, study_membership_figures
 from datacollab.sums import RidgeSums
+from datacollab.table import Column
 from party_world import refusal
 from sums_world import PARTIES, ROWS, new_sums_world, rows_of
 

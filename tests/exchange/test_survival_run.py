@@ -10,9 +10,10 @@ from lifelines import KaplanMeierFitter
 from statsmodels.duration.survfunc import survdiff
 from typer.testing import CliRunner
 
+from datacollab.agreement import Task
 from datacollab.cli._app import app
 from datacollab.exchange.analyst_folder import STUDY_FILES
-from datacollab.exchange.project import Column, Task
+from datacollab.table import Column
 from sums_world import PARTIES, new_sums_world
 
 NAMES = PARTIES[:3]

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from datacollab.agreement import draft_project, load_project, project_text
 from datacollab.bundle import KeyPair, digest, pack, seal, unpack
 from datacollab.errors import ExchangeError
-from datacollab.exchange.project import draft_project, encode_table, load_project, project_text
 from datacollab.exchange.sums import plan_of
+from datacollab.table import encode_table
 from party_world import refused
 from sums_world import PARTIES, TASKS, cards_of, new_sums_world, project_of, rows_of
 

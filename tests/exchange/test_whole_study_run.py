@@ -10,12 +10,13 @@ import pytest
 import statsmodels.api as sm
 from lifelines import KaplanMeierFitter
 
+from datacollab.agreement import Task, load_project
 from datacollab.exchange.analyst_folder import STUDY_FILES
 from datacollab.exchange.ledger import Ledger
 from datacollab.exchange.party_folder._project_map import project_map
-from datacollab.exchange.project import Column, Task, load_project
 from datacollab.exchange.study import study_statistics
 from datacollab.study import RIDGE_MOVED
+from datacollab.table import Column
 from party_world import refused
 from playing import done
 from sums_world import PARTIES, new_sums_world

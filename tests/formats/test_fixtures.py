@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from datacollab import PartyModel, Share
+from datacollab.agreement import load_project
 from datacollab.bundle import KeyPair, pack, unpack
-from datacollab.exchange.project import load_project
 from datacollab.model import AnchorPredictions, model_contents, model_from, predictions_contents, predictions_from
 from datacollab.share import share_contents, share_from
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from mail import OF_PARTIES, Mail
 
+from datacollab.agreement import project_text, seal_anchor
 from datacollab.bundle import digest
 from datacollab.errors import ExchangeError
-from datacollab.exchange.project import project_text, seal_anchor
 from datacollab.remote import Kept, StoreRemote
 from party_world import refused
 

@@ -9,9 +9,10 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
+from datacollab.agreement import AnchorRecipe, Project, Task, project_text
 from datacollab.bundle import KeyPair, digest, key_with_proof, pack, seal
-from datacollab.exchange.project import AnchorRecipe, Column, Project, Task, project_text
 from datacollab.remote import Folder, Kept, Place, push, write_places
+from datacollab.table import Column
 from datacollab_hub.remote import HubRemote, open_project
 from datacollab_hub.requests import check_hub_log
 

@@ -11,8 +11,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
+from datacollab.agreement import AnchorRecipe, Project, Task, project_text
 from datacollab.bundle import KeyPair, digest, pack
-from datacollab.exchange.project import AnchorRecipe, Column, Project, Task, project_text
+from datacollab.table import Column
 from datacollab_hub.store import Store, allow_key
 
 from .client import Answer, Asker, Pool

@@ -7,7 +7,7 @@ from datetime import date
 import uvicorn
 
 from datacollab.bundle import KeyPair, digest
-from datacollab.exchange.project import Column
+from datacollab.table import Column
 from datacollab_hub.rules import Settings
 from datacollab_hub.service import Hub
 from datacollab_hub.web import make_app

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from test_against_hub import RealMail, served  # noqa: F401
 
+from datacollab.agreement import project_text
 from datacollab.errors import ExchangeError
-from datacollab.exchange.project import project_text
 from datacollab.remote import Kept
 from party_world import refused
 

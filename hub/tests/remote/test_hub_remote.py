@@ -9,9 +9,9 @@ import httpx
 import pytest
 from fake_hub import PIECE, FakeHub
 
+from datacollab.agreement import project_text
 from datacollab.bundle import KeyPair, key_with_proof
 from datacollab.errors import ExchangeError
-from datacollab.exchange.project import project_text
 from datacollab.remote import Kept, pull
 from datacollab_hub.remote import HubRemote, Link, Patience, answer_request, invite, join, open_project, requests_of
 from datacollab_hub.requests import hub_entry

@@ -11,9 +11,9 @@ from fake_hub import FakeHub
 from mail import Mail
 from typer.testing import CliRunner
 
+from datacollab.agreement import project_text
 from datacollab.bundle import key_with_proof
 from datacollab.cli._app import app
-from datacollab.exchange.project import project_text
 from datacollab.remote import Kept
 
 

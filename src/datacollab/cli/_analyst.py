@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from ..agreement import Project
 from ..bundle import PublicKey
 from ..exchange.analyst_folder import (
     EFFECT_FILES,
@@ -17,7 +18,6 @@ from ..exchange.analyst_folder import (
     SumsIntegration,
     effect_of,
 )
-from ..exchange.project import Project
 from ..exchange.steps import ranking_rows
 from ._command import Folder, sending
 from ._output import Report, show_rows

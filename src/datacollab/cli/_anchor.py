@@ -7,10 +7,11 @@ from pathlib import Path
 
 import typer
 
+from ..agreement import Project, anchor_of_rows, guessing, load_project, make_anchor, seal_anchor
 from ..anchor import find_private_rows
 from ..bundle import write_atomically
 from ..errors import ExchangeError
-from ..exchange.project import Project, anchor_of_rows, guessing, load_project, make_anchor, read_table, seal_anchor
+from ..table import read_table
 from ._command import Folder
 from ._output import Report, listed, warn
 from ._project import is_sealed_for
@@ -63,11 +64,11 @@ def seal(
         raise typer.BadParameter("give either public rows, or --rows-from with the anchor's rows")
     agreed, owner = load_project(project), folder.keys()
     if rows_from is not None:
-        anchor = anchor_of_rows(agreed, read_table(rows_from, project=agreed), where=str(rows_from))
+        anchor = anchor_of_rows(agreed, read_table(rows_from, schema=agreed), where=str(rows_from))
         found, made = guessing("given"), f"those of {rows_from}"
     else:
         assert public is not None
-        table = read_table(public, project=agreed)
+        table = read_table(public, schema=agreed)
         anchor = make_anchor(agreed, table, where=str(public))
         found = guessing(agreed.anchor.method, n_public=len(table), n_features=agreed.n_features)
         made = f"made of those of {public}"

@@ -37,7 +37,7 @@ def audit(
     quiet: bool,
 ) -> None:
     with one_line_errors("Nothing was written; run the command again, with a --time-budget if it takes too long."):
-        from ..exchange.project import read_table
+        from ..table import read_table
 
         files = [path for path in (private, anchor, public) if path is not None]
         tables = _without({path: read_table(path) for path in files}, without or [])
@@ -147,7 +147,7 @@ def _party(
     standardize: bool,
 ) -> Party:
     """Make the party as it would be, fitted; named after its file."""
-    from ..exchange.project import usual_components
+    from ..agreement import usual_components
     from ..party import SharingPlan
 
     X = features.matrices[private]
@@ -171,7 +171,7 @@ def _party(
 def _say(features: Features, components: int | None, table: Any) -> None:
     """Say which entries did not fit, which column may be no feature, and whether anything is reduced."""
     numbers = [name for name, place in features.positions.items() if isinstance(place, int)]
-    from ..exchange.project import column_questions
+    from ..table import column_questions
 
     questions = column_questions(table, numbers, "leave it out, with --without")
     for sentence in (*features.adjusted, *questions):
@@ -281,7 +281,7 @@ def _is_numeric(tables: Mapping[Path, Any], name: str) -> bool:
 
 def _n_unknown(column: Any, categories: list[Any], path: Path, reference: Path) -> int:
     """Count entries of other categories, which may be exceptions only."""
-    from ..exchange.project import MOST_OUTSIDE
+    from ..table import MOST_OUTSIDE
 
     unknown = int((~column.isin(categories)).sum())
     if unknown > 1 and unknown > MOST_OUTSIDE * len(column):

@@ -70,8 +70,8 @@ def desk_app(folder: Folder, session: Session) -> ASGIApp:
 
 
 def _is_analyst(folder: Folder) -> bool:
+    from ..agreement import load_project
     from ..bundle import KeyFile
-    from ..exchange.project import load_project
 
     keys, project = folder.path / "keys.json", folder.path / "project.toml"
     return keys.is_file() and project.is_file() and KeyFile.read(keys).public == load_project(project).analyst

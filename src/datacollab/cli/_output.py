@@ -166,11 +166,13 @@ def shown(value: Any) -> str:
 
 def show_adjusted(adjusted: Mapping[str, Any], report: Report, *, is_summarised: bool = False) -> None:
     """Print what the project's rules made of entries, for each column in which they changed one."""
-    from ..exchange.project import adjusted_details, adjusted_text
+    from ..table import adjustments_lines, adjustments_text
 
     if adjusted["columns"]:
-        report.line("Adjusted entries, by column" if is_summarised else f"Adjusted entries: {adjusted_text(adjusted)}")
-        for line in adjusted_details(adjusted):
+        report.line(
+            "Adjusted entries, by column" if is_summarised else f"Adjusted entries: {adjustments_text(adjusted)}"
+        )
+        for line in adjustments_lines(adjusted):
             report.line(f"  {line}")
 
 

@@ -12,11 +12,12 @@ from typing import Any
 
 import typer
 
+from ..agreement import Project, load_project, project_changes
 from ..bundle import PublicKey
 from ..errors import ExchangeError
 from ..exchange.party_folder import Explained, PartyFolder, ReleaseSummary, SumsSummary, assessment, deadline_passed
-from ..exchange.project import Project, column_questions, load_project, project_changes, table_batches, unknown_levels
 from ..exchange.steps import SIDES, STEPS, score_rows
+from ..table import column_questions, table_batches, unknown_levels
 from ._command import Folder, at_terminal, says_yes, sending
 from ._output import Report, closed_file, listed, show_adjusted, show_rows
 from ._progress import shown_progress
@@ -58,7 +59,7 @@ def check(report: Report, folder: Folder, table: Path, dpia: Path | None, show_l
     }
     report.line(prepared.summary.to_text())
     show_adjusted(prepared.summary.adjusted, report, is_summarised=True)
-    first = next(iter(table_batches(table, project=opened.project)))
+    first = next(iter(table_batches(table, schema=opened.project)))
     _show_unused(opened.project, first, report)
     report.line()
     if dpia is not None:
@@ -99,7 +100,7 @@ def _show_unused(project: Project, table: Any, report: Report) -> None:
 def _show_levels(opened: PartyFolder, table: Path, report: Report) -> None:
     """List the party's own entries that are no agreed categories, on its screen and nowhere else."""
     found: Counter[tuple[str, str, str]] = Counter()
-    for batch in table_batches(table, project=opened.project):
+    for batch in table_batches(table, schema=opened.project):
         for column, text, count, near in unknown_levels(opened.project, batch):
             found[column, text, near] += count
     report.line("Entries that are no agreed categories. They are of your rows: send this list to nobody.")
@@ -179,7 +180,7 @@ def share(
             report.facts |= {"summary": summary.to_dict()}
             report.line(summary.to_text())
             show_adjusted(summary.adjusted, report, is_summarised=True)
-            _show_unused(opened.project, next(iter(table_batches(table, project=opened.project))), report)
+            _show_unused(opened.project, next(iter(table_batches(table, schema=opened.project))), report)
             report.line()
             _ask_for_fingerprints(opened, report)
             return approver if approve or says_yes(STEPS["party share"].asks, as_json=report.as_json) else None
@@ -273,7 +274,7 @@ def predict(
     report.line(f"{output}: {n_rows} predictions" + ("" if is_new else "; the earlier file was replaced"))
     if opened.project.sharing is not None and options["using"] in (None, "combined"):
         report.line(opened.sentence)
-    first = next(iter(table_batches(table, project=opened.project)))
+    first = next(iter(table_batches(table, schema=opened.project)))
     if left := [name for name in _unused(opened.project, first) if name not in (keep or ())]:
         report.line(
             f"Columns not used: {listed(left)}. To copy one beside the predictions: --keep {shlex.quote(left[0])}"

@@ -10,10 +10,11 @@ from typing import Any
 
 import typer
 
+from .. import agreement as projects
 from ..bundle import PublicKey, mask_card_in, unpack, write_atomically
 from ..errors import ExchangeError
-from ..exchange import project as projects
 from ..sums import FEWEST_PARTIES
+from ..table import ColumnFinding, read_table
 from ._command import Folder, sending
 from ._output import Report
 
@@ -31,7 +32,7 @@ def new(
     **options: Any,
 ) -> None:
     files, last_day = _named_files(party), _day(deadline)
-    owner, table = folder.keys(), projects.read_table(like)
+    owner, table = folder.keys(), read_table(like)
     if rows and options["statistics"]:
         raise ExchangeError("SPEC_INVALID", "--rows is for rows, and --statistic for sums. Give one of them.")
     is_predicted = target is not None and options["task"] in (None, "classification", "regression")
@@ -41,9 +42,9 @@ def new(
     options |= {name: _by_column(options[name] or (), f"--{name}") for name in ("missing", "keep")}
     kinds = _by_column(options["kinds"] or (), "--as")
     options["kinds"] = {name: each[-1] for name, each in kinds.items()}
-    found: list[projects.Finding] = []
+    found: list[ColumnFinding] = []
 
-    def tell(finding: projects.Finding) -> None:
+    def tell(finding: ColumnFinding) -> None:
         found.append(finding)
         if not finding.asks:
             report.note(finding.sentence)
@@ -121,7 +122,7 @@ def revise(report: Report, folder: Folder, file: Path, public: Path | None, outp
     project, changed = projects.parse_project(signed, what=str(file))[0], not _is_signed(file)
     anchor = None
     if public is not None and project.has_anchor and not is_sealed_for(output, project):
-        rows = projects.make_anchor(project, projects.read_table(public, project=project), where=str(public))
+        rows = projects.make_anchor(project, read_table(public, schema=project), where=str(public))
         anchor = projects.seal_anchor(rows, project, owner)
     if changed:
         write_atomically(file, signed.encode())

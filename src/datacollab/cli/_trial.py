@@ -16,20 +16,13 @@ import numpy as np
 import typer
 
 from .._require import require
+from ..agreement import Project, are_declared_alike, draft_project
 from ..anchor import equal_rows
 from ..bundle import KeyPair
 from ..estimators import PartySimulation, simulate_parties
 from ..exchange.party_folder import APART, TOGETHER, find_measured, membership_rows, message_bytes
-from ..exchange.project import (
-    EncodedTable,
-    Project,
-    column_questions,
-    declared_alike,
-    draft_project,
-    encode_table,
-    read_table,
-)
 from ..sums import membership_figures
+from ..table import EncodedTable, column_questions, encode_table, read_table
 from ._output import Report, closed_file, listed
 from ._progress import shown_progress
 
@@ -155,7 +148,7 @@ class _Told:
             if public is not None
             else "All parties need public rows besides; here, rows of your table played them.",
         ]
-        measured = membership_figures("alike" if declared_alike(project.columns) else "table")
+        measured = membership_figures("alike" if are_declared_alike(project.columns) else "table")
         n = len(y)
         looked = [find_measured(measured, n_parties * n) for n_parties in sizes]
         columns = [membership_rows(each) for _, each in looked]

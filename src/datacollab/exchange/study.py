@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from .._recommended import recommended
 from .._typing import FloatArray
+from ..agreement import Project, Task, are_declared_alike
 from ..study import (
     AdditiveHazards,
     CategoryColumn,
@@ -22,7 +23,6 @@ from ..study import (
     Survival,
 )
 from ..sums import RidgeSums
-from .project import Project, Task, declared_alike
 
 __all__ = ["study_columns", "study_statistics", "study_table"]
 
@@ -101,7 +101,7 @@ def _ridge_regression(project: Project, n_components: int) -> RidgeRegression:
     if not task.classes and task.minimum is not None and task.maximum is not None:
         limits = (float(task.minimum), float(task.maximum))
     sums = RidgeSums(n_components, task.classes or None, limits, project.sums.noise, task.scale)
-    return RidgeRegression(sums, recommended(alike=declared_alike(project.columns)).least_penalty)
+    return RidgeRegression(sums, recommended(alike=are_declared_alike(project.columns)).least_penalty)
 
 
 def study_table(

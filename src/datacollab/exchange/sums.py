@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from .._version import __version__
+from ..agreement import Project
 from ..bundle import Bundle, KeyPair, digest, pack, seal, unpack, unseal
 from ..errors import ExchangeError
 from ..study import StudyPlan
 from ..sums import SUMS_MODEL_KIND, SumsModel, read_mask_card
-from .project import Project
 from .study import study_statistics
 
 __all__ = ["DELTA", "SumsFacts", "Withdrawal", "fewest_rows", "model_to_bytes", "plan_of", "read_model"]

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..agreement import read_project
 from ..bundle import Limits, read_envelope, sync_folder, write_atomically
 from ..errors import ExchangeError
-from ..exchange.project import read_project
 from ._parcels import (
     AGREEMENT,
     KINDS,

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
+from ..agreement import Project, load_project, read_project
 from ..bundle import (
     Envelope,
     KeyFile,
@@ -24,7 +25,6 @@ from ..bundle import (
     write_atomically,
 )
 from ..errors import ExchangeError
-from ..exchange.project import Project, load_project, read_project
 
 AGREEMENT = "agreement"
 """What listings call the project file, which is no bundle."""

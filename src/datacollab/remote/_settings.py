@@ -13,9 +13,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from .._require import require
+from ..agreement import is_device_name
 from ..bundle import KeyPair, write_atomically
 from ..errors import ExchangeError, MissingExtraError
-from ..exchange.project import is_device_name
 from ..plugins import REMOTES, find_plugin, missing
 from ._parcels import Remote
 from ._store import StoreRemote

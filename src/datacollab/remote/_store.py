@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from .._require import require
+from ..agreement import Project
 from ..bundle import Limits, digest, open_regular, peek
 from ..errors import ExchangeError, MissingExtraError
-from ..exchange.project import Project
 from ._parcels import AGREEMENT, KINDS, Entry, Folder, Parcel, Remote, RemoteStatus, Tell, kind_of, project_of, silent
 
 SFTP = ("sftp://", "ssh://")

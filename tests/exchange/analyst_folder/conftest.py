@@ -8,9 +8,10 @@ import pytest
 from sklearn.datasets import load_digits
 
 import datacollab as dc
+from datacollab.agreement import Anchor, AnchorRecipe, Project, Task, project_text
 from datacollab.bundle import KeyPair, pack, seal
-from datacollab.exchange.project import Anchor, AnchorRecipe, Column, Project, Task, project_text
 from datacollab.share import share_contents
+from datacollab.table import Column
 
 PARTIES = ("north", "south", "west")
 FOURTH = "east"

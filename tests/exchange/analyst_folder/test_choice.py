@@ -8,11 +8,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import RandomForestClassifier
 
 import datacollab as dc
+from datacollab.agreement import Task
 from datacollab.bundle import unpack, unseal
 from datacollab.exchange.analyst_folder import Integration
 from datacollab.exchange.analyst_folder._integration import training_rows_sent
 from datacollab.exchange.log import AuditLog
-from datacollab.exchange.project import Task
 from datacollab.model import LandmarkRidgeClassifier, model_from
 from datacollab.party import Microaggregation
 

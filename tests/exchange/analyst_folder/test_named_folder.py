@@ -15,9 +15,9 @@ from datacollab.effects import estimate_effect
 from datacollab.errors import AgreementError, EffectError
 from datacollab.exchange.analyst_folder import AnalystFolder, effect_of, make_model, receive
 from datacollab.exchange.party_folder._install import at_home, list_times
-from datacollab.exchange.project import encode_table
 from datacollab.share import Share, share_contents, share_from
 from datacollab.survival import CoxRegression, SurvivalForest, concordance_index
+from datacollab.table import encode_table
 from datacollab.targets import effect_target, survival_target
 from named_world import TASKS, NamedWorld
 from party_world import refusal as refused

@@ -10,8 +10,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.svm import LinearSVC
 
 import datacollab as dc
+from datacollab.agreement import Task
 from datacollab.exchange.analyst_folder import Integration
-from datacollab.exchange.project import Task
 from datacollab.party import GaussianNoise
 
 NOBODY = LogisticRegression(C=1e-9)

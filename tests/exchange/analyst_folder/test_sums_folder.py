@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import spearmanr
 
+from datacollab.agreement import project_text
 from datacollab.bundle import KeyPair, digest, pack, seal, unpack, unseal
 from datacollab.errors import AgreementError
 from datacollab.exchange.analyst_folder import AnalystFolder, receive
@@ -15,9 +16,9 @@ from datacollab.exchange.analyst_folder._integration import solve_sums
 from datacollab.exchange.analyst_folder._received import check_fits
 from datacollab.exchange.party_folder import PartyFolder, make_mask_key
 from datacollab.exchange.party_folder._install import at_home
-from datacollab.exchange.project import encode_table, project_text
 from datacollab.exchange.sums import model_to_bytes, plan_of
 from datacollab.sums import CommonMap, MaskKey, SumsModel, mask_card, message_to_bytes, read_message
+from datacollab.table import encode_table
 from party_world import events, refused
 from sums_world import PARTIES, ROWS, new_sums_world, project_of, rows_of
 

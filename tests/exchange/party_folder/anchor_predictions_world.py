@@ -3,9 +3,10 @@
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import datacollab as dc
+from datacollab.agreement import Anchor
 from datacollab.bundle import pack, seal
-from datacollab.exchange.project import Anchor, encode_table
 from datacollab.model import PREDICTIONS_KIND, predictions_contents
+from datacollab.table import encode_table
 from party_world import made_up_table, new_world
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 from sklearn.datasets import load_diabetes, load_digits
 
+from datacollab.agreement import Anchor, AnchorRecipe, Project, Task
 from datacollab.bundle import KeyPair
-from datacollab.exchange.project import Anchor, AnchorRecipe, Column, EncodedTable, Project, Task
+from datacollab.table import Column, EncodedTable
 
 KEYS = {name: KeyPair.generate().public for name in ("owner", "analyst", "north", "south")}
 N_ANCHORS = 200

@@ -10,9 +10,10 @@ from anchor_predictions_world import predictions_file, world_of
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import datacollab as dc
+from datacollab.agreement import Anchor
 from datacollab.exchange.party_folder import PartyFolder
-from datacollab.exchange.project import Anchor, encode_table
 from datacollab.model import AnchorPredictions
+from datacollab.table import encode_table
 from party_world import contents, events, new_world, refused
 
 

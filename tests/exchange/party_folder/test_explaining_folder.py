@@ -11,7 +11,7 @@ from sklearn.linear_model import RidgeClassifier
 from datacollab.errors import AgreementError
 from datacollab.exchange.party_folder import Explained, PartyFolder
 from datacollab.exchange.party_folder._install import at_home
-from datacollab.exchange.project import Column, encode_table
+from datacollab.table import Column, encode_table
 from party_world import NAMES, contents, events, new_world, refused
 
 PARTS = [f"contribution_{name}" for name in NAMES]

@@ -10,9 +10,9 @@ from release_example import said_by
 from datacollab.bundle import unpack
 from datacollab.exchange.party_folder import load_policy
 from datacollab.exchange.party_folder._folder import OwnRows, own_rows_from, own_rows_to
-from datacollab.exchange.project import encode_table
 from datacollab.party import GaussianNoise, Microaggregation, SharingPlan
 from datacollab.share import share_from
+from datacollab.table import encode_table
 from datacollab.targets import TargetKind, coarsen_times
 from named_world import TASKS, NamedWorld, table_of
 from party_world import refused

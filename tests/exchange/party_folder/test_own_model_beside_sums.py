@@ -11,9 +11,9 @@ from datacollab.bundle import bytes_to_arrays, unpack
 from datacollab.exchange.party_folder._install import at_home
 from datacollab.exchange.party_folder._own_model import OwnSample, own_model_state, read_own_model
 from datacollab.exchange.party_folder._sums import _own_state
-from datacollab.exchange.project import Column
 from datacollab.party import MOST_OWN_ROWS
 from datacollab.sums import RidgeSums
+from datacollab.table import Column
 from party_world import events, refused
 from sums_world import new_sums_world
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from datacollab.agreement import load_project
 from datacollab.errors import ExchangeError
 from datacollab.exchange.analyst_folder import AnalystFolder
 from datacollab.exchange.log import locked
 from datacollab.exchange.party_folder import PartyFolder
-from datacollab.exchange.project import load_project
 from party_world import NAMES, contents, events, refused
 
 

@@ -11,11 +11,11 @@ from sklearn.metrics import log_loss
 from typer.testing import CliRunner
 
 import datacollab as dc
+from datacollab.agreement import AnchorRecipe
 from datacollab.cli._app import app
 from datacollab.errors import AgreementError
 from datacollab.exchange.party_folder import PartyFolder, _install
 from datacollab.exchange.party_folder._folder import recover
-from datacollab.exchange.project import AnchorRecipe
 from datacollab.party import personalise
 from party_world import contents, events, made_up_table, new_world, refused
 

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 import datacollab as dc
 import datacollab.risk.audit
 from audit_example import audit_result, finding
+from datacollab.agreement import Anchor
 from datacollab.anchor import EqualRows
 from datacollab.errors import ObfuscationError
 from datacollab.exchange.party_folder import Policy, ReleaseSummary, _rows_summary, figure_text, limit_text
@@ -28,7 +29,6 @@ from datacollab.exchange.party_folder._rows_summary import (
     reasons_against,
     risk_figures,
 )
-from datacollab.exchange.project import Anchor
 from datacollab.linalg import gaussian_sigma
 from datacollab.party import OBFUSCATORS, Microaggregation, SharingPlan
 from datacollab.risk.audit import audit

@@ -11,20 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from datacollab.agreement import AnchorRecipe, Project, Sharing, Task, make_anchor, project_text, seal_anchor
 from datacollab.bundle import KeyPair
 from datacollab.errors import DataCollabError
 from datacollab.exchange.party_folder import PartyFolder, make_mask_key
-from datacollab.exchange.project import (
-    AnchorRecipe,
-    Column,
-    Project,
-    Sharing,
-    Task,
-    make_anchor,
-    project_text,
-    seal_anchor,
-)
 from datacollab.sums import MaskKey, mask_card
+from datacollab.table import Column
 from party_world import refused
 from sums_world import cards_of, entities_of, new_sums_world, rows_of
 

@@ -9,9 +9,9 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import datacollab as dc
+from datacollab.agreement import Anchor, Task, project_text, seal_anchor
 from datacollab.bundle import KeyPair, bytes_to_arrays, pack, seal, unpack
 from datacollab.exchange.party_folder import PartyFolder
-from datacollab.exchange.project import Anchor, Task, project_text, seal_anchor
 from datacollab.model import PartyModel
 from party_world import contents, events, new_world, refused
 

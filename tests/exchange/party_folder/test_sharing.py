@@ -11,10 +11,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 import datacollab as dc
+from datacollab.agreement import Anchor
 from datacollab.anchor import anchor_fit
 from datacollab.bundle import unpack
 from datacollab.exchange.party_folder import PartyFolder, _folder, _rows
-from datacollab.exchange.project import Anchor, encode_table
+from datacollab.table import encode_table
 from party_world import contents, events, new_world, refused
 
 

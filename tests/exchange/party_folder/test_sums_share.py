@@ -11,15 +11,16 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from datacollab.agreement import AnchorRecipe, make_anchor, seal_anchor
 from datacollab.bundle import unpack
 from datacollab.cli._app import app
 from datacollab.errors import AgreementError
 from datacollab.exchange.party_folder import PartyFolder, make_mask_key
 from datacollab.exchange.party_folder._project_map import project_map
-from datacollab.exchange.project import AnchorRecipe, encode_table, make_anchor, seal_anchor
 from datacollab.exchange.study import study_table
 from datacollab.linalg import gaussian_sigma
 from datacollab.sums import IsolatedRows, membership_figures, read_message
+from datacollab.table import encode_table
 from party_world import contents, events, refused
 from sums_world import PARTIES, new_sums_world, rows_of
 

@@ -16,12 +16,13 @@ from typing import Any
 
 import pandas as pd
 
+from datacollab.agreement import Project, anchor_of_rows, draft_project
 from datacollab.anchor import anchor_fit, equal_rows
 from datacollab.bundle import KeyPair
 from datacollab.errors import ExchangeError
 from datacollab.exchange.party_folder import Policy
-from datacollab.exchange.project import Project, anchor_of_rows, draft_project, encode_table
 from datacollab.sums import MaskKey, mask_card
+from datacollab.table import encode_table
 
 from ..harness import r_table, shown, write_rows
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from datacollab.exchange.project import anchor_lines, column_rows, task_lines
+from datacollab.agreement import anchor_lines, column_rows, task_lines
 
 from .. import service
 from ._changes import compare_projects

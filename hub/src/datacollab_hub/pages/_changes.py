@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from datacollab.agreement import Project, column_rows, project_content
 from datacollab.bundle import PublicKey
-from datacollab.exchange.project import Column, Project, column_rows, project_content
+from datacollab.table import Column
 
 __all__ = ["Change", "compare_projects"]
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from datacollab.agreement import Project
 from datacollab.bundle import KeyPair
 from datacollab.errors import ExchangeError
-from datacollab.exchange.project import Project
 from datacollab.remote import KINDS, Entry, Folder, Kept, Parcel, Remote, RemoteStatus, Tell, silent
 
 from ._files import download, upload

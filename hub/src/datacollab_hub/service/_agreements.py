@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datacollab.exchange.project import Project
+from datacollab.agreement import Project
 
 from ..rules import not_found
 from ..store import AgreementRow, Member, agreement_text, agreements_of, members_of

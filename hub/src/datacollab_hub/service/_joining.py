@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from datacollab.agreement import is_device_name
 from datacollab.bundle import MASK_CARD_PREFIX, PublicKey
 from datacollab.errors import ExchangeError
-from datacollab.exchange.project import is_device_name
 
 from ..rules import Person, Role, check_fingerprint, check_invited, check_name, is_id, not_found
 from ..store import (

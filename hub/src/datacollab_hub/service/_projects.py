@@ -10,9 +10,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from datacollab.agreement import Project, read_project
 from datacollab.bundle import spelt
 from datacollab.errors import ExchangeError
-from datacollab.exchange.project import Project, read_project
 
 from ..rules import MEMBERS, Person, check_follows, check_name, not_found
 from ..store import (

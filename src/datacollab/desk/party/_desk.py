@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...agreement import Project
 from ...bundle import KeyFile, KeyPair, PublicKey
 from ...errors import ExchangeError
 from ...exchange.party_folder import PartyFolder, has_forgotten, last_share
-from ...exchange.project import Project
 from ..web import Chosen, Commands, Desk, Refusal
 
 if TYPE_CHECKING:

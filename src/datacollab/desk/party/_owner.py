@@ -12,9 +12,9 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 
+from ...agreement import load_project
 from ...bundle import PublicKey, write_atomically
 from ...errors import ExchangeError
-from ...exchange.project import load_project
 from ...exchange.steps import TABLES, Input
 from ..web import Action, Job, Page, Place, chosen_file, given, perhaps_file, text
 from ._desk import PartyDesk

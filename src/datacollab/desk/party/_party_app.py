@@ -18,10 +18,11 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
 from ..._notices import notices_to
+from ...agreement import Project, read_project
 from ...errors import ExchangeError
 from ...exchange.party_folder import PartyFolder
-from ...exchange.project import Column, Project, adjusted_details, adjusted_text, read_project
 from ...exchange.steps import SIDES, STEPS, leading_figure, score_rows
+from ...table import Column, adjustments_lines, adjustments_text
 from ..web import (
     Action,
     Job,
@@ -63,7 +64,7 @@ def party_app(desk: PartyDesk, session: Session) -> ASGIApp:
         return {"following": None if desk.has_forgotten() else following}
 
     templates = Path(__file__).parent / "templates"
-    shown: dict[str, Any] = {"desk": desk, "adjusted_text": adjusted_text, "adjusted_details": adjusted_details}
+    shown: dict[str, Any] = {"desk": desk, "adjustments_text": adjustments_text, "adjustments_lines": adjustments_lines}
     pages = Pages(session, desk.jobs, templates, title, lambda: _places(desk), described=_described, **shown)
     parts = (*owner_parts(desk), *_join_parts(desk), *_table_parts(desk), *release_parts(desk), *_result_parts(desk))
     return create_app(session, pages, desk.jobs, [Page("/", home, "home.html"), *parts])

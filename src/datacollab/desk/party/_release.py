@@ -15,6 +15,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ...agreement import Project
 from ...errors import ExchangeError
 from ...exchange.party_folder import (
     FIGURES,
@@ -26,8 +27,8 @@ from ...exchange.party_folder import (
     limit_text,
     no_defence,
 )
-from ...exchange.project import Column, Project
 from ...exchange.steps import STEPS
+from ...table import Column
 from ..web import Action, Job, Page, checked, given, handed_out, refusal_of, text
 from ._desk import Looked, PartyDesk
 

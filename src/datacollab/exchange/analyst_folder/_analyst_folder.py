@@ -11,11 +11,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
+from ...agreement import Project, load_project, read_project
 from ...bundle import KeyPair, PublicKey, canonical_json, read_regular, unpack, write_atomically
 from ...errors import AgreementError, ExchangeError
 from ...sums import SumsModel
 from ..log import AuditLog, locked
-from ..project import Project, load_project, read_project
 from ..sums import model_to_bytes
 from ._integration import (
     Integration,

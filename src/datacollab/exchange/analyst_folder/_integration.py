@@ -16,6 +16,7 @@ from scipy import stats
 
 from ..._require import require
 from ..._typing import FloatArray
+from ...agreement import Project, Task
 from ...bundle import Bundle, KeyPair, arrays_to_bytes, bytes_to_arrays, digest, pack, seal, unpack
 from ...errors import DataCollabError, ExchangeError, NumericalError
 from ...linalg import auc_with_interval, entropy, largest_noise, log_losses, mean_with_interval, ranking_figures
@@ -41,7 +42,6 @@ from ...share import Share
 from ...study import StatisticResult
 from ...sums import not_of_rows
 from ...survival import SurvivalModel, concordance_index
-from ..project import Project, Task
 from ..sums import fewest_rows, plan_of
 from ._received import SEALED, ReceivedFile
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...agreement import Project, Task
 from ...bundle import Bundle, KeyPair, unpack, unseal
 from ...errors import AgreementError, ExchangeError, ShareError
 from ...share import SHARE_KIND, Share, share_from
 from ...sums import MASKED_SUM_KIND, MaskedMessage, read_message
-from ..project import Project, Task
 from ..sums import plan_of, read_sums_facts
 
 SEALED = "sealed.bin"

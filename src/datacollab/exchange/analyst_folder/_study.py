@@ -8,8 +8,8 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...agreement import Project
 from ...study import ResultTable, StatisticResult, SurvivalResult
-from ..project import Project
 from ._pictures import balance, curves, histogram, interval
 
 _OF_INTERVALS = " Lines are the intervals, each on its own scale; the upright one is at no effect."

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from string import Template
 
+from ...agreement import Project
 from ...sums import MeasuredMembership
-from ..project import Project
 from ..sums import fewest_rows
 from ._policy import Policy
 from ._rows_summary import CRITERIA, FIGURES, ReleaseSummary, figure_text, limit_text

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from ..._require import require
 from ..._threads import one_thread
 from ..._typing import FloatArray
+from ...agreement import Project, Task
 from ...bundle import write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError
 from ...model import PartyModel
-from ..project import Project, Task, encode_table, read_table, table_format, write_table
+from ...table import encode_table, read_table, table_format, write_table
 from ._folder import Folder, check_shares_rows, record
 from ._install import MappedModel, at_home
 from ._predict import check_kept, check_output, check_written_once, model_error
@@ -126,7 +127,7 @@ def explain(
     assert isinstance(home.model, PartyModel)
     classes = choose_classes(side, options, project.task)
     _shap()
-    table = read_table(source, project=project)
+    table = read_table(source, schema=project)
     check_kept(source, options.keep, table.columns)
     names = [column.name for column in project.columns]
     check_written_once(source, options.keep, {ROW, OUTPUT, BASE, ANSWER, *contribution_names(names)})

@@ -64,6 +64,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._typing import FloatArray
+from ...agreement import Anchor, Project, anchor_from_bytes, load_project
 from ...bundle import (
     Bundle,
     KeyPair,
@@ -84,10 +85,10 @@ from ...own import LocalParty, local_party, party_state
 from ...party import Party
 from ...share import Share, decode_targets, encode_targets
 from ...sums import MaskKey, mask_card
+from ...table import EncodedTable, encode_table, read_table
 from ..ledger import Ledger, LedgerEntry
 from ..log import AuditLog
 from ..log import locked as lock
-from ..project import Anchor, EncodedTable, Project, anchor_from_bytes, encode_table, load_project, read_table
 from ._policy import Policy, load_policy
 
 PATIENCE = 10.0
@@ -253,7 +254,7 @@ def encode(folder: Folder, table: Any, *, where: str | None = None) -> EncodedTa
     """Encode a table, a file or a DataFrame with targets, as the project's matrix; errors call it `where`."""
     if isinstance(table, str | os.PathLike):
         where = where or os.fspath(table)
-        table = read_table(Path(table), project=folder.project)
+        table = read_table(Path(table), schema=folder.project)
     return encode_table(folder.project, table, where=where or "the table")
 
 

@@ -16,6 +16,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text
 
 from ..._typing import FloatArray
+from ...agreement import Anchor, Project
 from ...bundle import Bundle, digest, is_container, is_encrypted, read_regular, unpack, unseal
 from ...errors import AnchorError, DataCollabError, ExchangeError
 from ...model import (
@@ -43,7 +44,7 @@ from ...own import (
 )
 from ...sums import SumsModel
 from ...survival import SurvivalModel
-from ..project import Anchor, Project, encode_table, read_table
+from ...table import encode_table, read_table
 from ..steps import SIDES
 from ..sums import fewest_rows, malformed, plan_of, read_model
 from ._folder import (
@@ -273,7 +274,7 @@ def _read_public_rows(project: Project, anchor: Anchor, public: Any) -> tuple[Fl
         where = "the public table"
         if isinstance(public, str | os.PathLike):
             where = os.fspath(public)
-            public = read_table(Path(public), project=project)
+            public = read_table(Path(public), schema=project)
         with_target = project.task.is_single and project.task.target in public.columns
         table = encode_table(project, public, where=where, with_target=with_target, partly=True)
         return table.X[table.labelled], table.target

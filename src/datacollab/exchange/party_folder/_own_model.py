@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._typing import FloatArray
+from ...agreement import Project, are_declared_alike
 from ...bundle import arrays_to_bytes, bytes_to_arrays
 from ...own import MOST_OWN_ROWS, OwnModel, fit_own_model
 from ...sums import RidgeSums
-from ..project import Project, declared_alike
 from ._folder import Folder
 
 _MEMBER = "own.safetensors"
@@ -47,7 +47,7 @@ def own_model_state(
     """Return facts and members of the own model's file; without a model, the facts say why there is none."""
     # The next version of the project may have another matrix, in which these rows are read wrongly.
     facts = {"project_digest": project.digest}
-    if declared_alike(project.columns):
+    if are_declared_alike(project.columns):
         return facts | {"reason": "Columns are all alike, as pixels are: one would cost accuracy."}, {}
     try:
         own = fit_own_model(statistic, *parts)

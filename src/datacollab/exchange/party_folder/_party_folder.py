@@ -9,19 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+from ...agreement import Anchor, Project, anchor_to_bytes, load_project, open_anchor, read_project
 from ...bundle import PublicKey, write_atomically
 from ...errors import AgreementError, ExchangeError
-from ..project import (
-    Adjustments,
-    Anchor,
-    EncodedTable,
-    Project,
-    anchor_to_bytes,
-    load_project,
-    open_anchor,
-    read_project,
-    write_table,
-)
+from ...table import Adjustments, EncodedTable, write_table
 from . import _explain, _folder, _heard, _install, _predict, _rows, _sums
 from ._explain import Explained, ExplainOptions
 from ._folder import ANCHOR, Files, Folder, last_share, load_anchor, locked, read_sum, settle

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from ..._typing import PartyName
+from ...agreement import Project
 from ...anchor import AnchorFit, EqualRows
 from ...bundle import canonical_json, digest
 from ...errors import ExchangeError
 from ...party import OBFUSCATORS
 from ...targets import TargetKind
-from ..project import Project
 
 
 def _quote(names: Sequence[str]) -> str:

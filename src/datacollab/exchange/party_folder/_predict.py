@@ -15,10 +15,11 @@ from scipy import stats
 from ..._notices import notices_to
 from ..._require import require
 from ..._typing import FloatArray
+from ...agreement import Project, Task
 from ...errors import AgreementError, DataCollabError, ExchangeError, NumericalError, ObfuscationError
 from ...linalg import entropy, log_losses, mean_with_interval, ranking_figures, wilson
 from ...survival import concordance_index
-from ..project import Adjustments, Project, Task, encode_table, table_batches
+from ...table import Adjustments, encode_table, table_batches
 from ..steps import leading_figure
 from ._folder import Folder, record
 from ._install import MappedModel, are_targets, at_home, list_times
@@ -57,7 +58,7 @@ def predict_batches(
     def frames() -> Iterator[Any]:
         pandas = require("pandas", "cli")
         adjusted = Adjustments()
-        for table in table_batches(source, batch_rows=batch_rows, project=project):
+        for table in table_batches(source, batch_rows=batch_rows, schema=project):
             check_kept(source, keep, table.columns)
             encoded = encode_table(project, table, where=str(source), with_target=False, before=adjusted)
             adjusted = encoded.adjusted
@@ -153,7 +154,7 @@ def evaluate(folder: Folder, source: Path, using: str | None, find: float, batch
     tallies = {name: _Tally(side, project, source) for name, side in home.sides.items()}
     targets: list[NDArray[Any]] = []
     adjusted = Adjustments()
-    for table in table_batches(source, batch_rows=batch_rows, project=project):
+    for table in table_batches(source, batch_rows=batch_rows, schema=project):
         encoded = encode_table(project, table, where=str(source), before=adjusted)
         adjusted = encoded.adjusted
         assert encoded.target is not None
@@ -251,7 +252,7 @@ def check_output(
     is_of_the_kind = False
     with suppress(DataCollabError), notices_to(lambda line, is_plain: None):
         is_of_the_kind = (
-            output.is_file() and column in next(table_batches(output, batch_rows=1, project=project)).columns
+            output.is_file() and column in next(table_batches(output, batch_rows=1, schema=project)).columns
         )
     if not (force or is_of_the_kind):
         raise ExchangeError(

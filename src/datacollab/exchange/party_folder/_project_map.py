@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._typing import FloatArray
+from ...agreement import Anchor, Project, are_declared_alike
 from ...study import StudyPlan, effect_map
 from ...sums import UNITS_PER_RANGE, CommonMap, IsolatedRows, RidgeSums
-from ..project import Anchor, Project, declared_alike
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,7 +77,7 @@ def project_map(project: Project, anchor: Anchor) -> ProjectMap:
         if column.minimum is not None and column.maximum is not None:
             units[places[0]] = (column.maximum - column.minimum) / UNITS_PER_RANGE
     most = project.sums.n_components
-    alike = declared_alike(project.columns)
+    alike = are_declared_alike(project.columns)
     rows = (anchor.rows / units)[:, kept]
     if project.is_study:
         common = effect_map(rows, anchor.secret, most=most)

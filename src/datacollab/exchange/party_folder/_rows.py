@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...agreement import Anchor, Project, usual_components
 from ...anchor import anchor_fit, equal_rows
 from ...bundle import pack, seal, unpack
 from ...errors import ExchangeError, ObfuscationError, PrivateRowsWarning, SuppressedRowsWarning
 from ...party import UNDEFENDED, Party, SharingPlan
 from ...party._digests import RowDigests
 from ...share import SHARE_KIND, Share, share_contents
-from ..project import Anchor, EncodedTable, Project, usual_components
+from ...table import EncodedTable
 from ._folder import (
     SEALED,
     Folder,

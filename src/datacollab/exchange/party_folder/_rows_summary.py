@@ -19,12 +19,13 @@ from sklearn.utils import check_random_state
 
 from ..._obfuscators import OBFUSCATORS
 from ..._typing import FloatArray, PartyName
+from ...agreement import Anchor, Project
 from ...anchor import EqualRows
 from ...errors import DataCollabError, DataCollabWarning, ExchangeError, NoGuaranteeError
 from ...party import Party, SharingPlan
 from ...share import Share
+from ...table import Adjustments, EncodedTable, adjustments_text
 from ...testing import is_row_wise
-from ..project import Adjustments, Anchor, EncodedTable, Project, adjusted_text
 from ._policy import Policy, judge_private_rows
 
 if TYPE_CHECKING:
@@ -437,7 +438,7 @@ class ReleaseSummary:
             kept_back = f"; {self.n_suppressed} more are kept back by the defence"
         yield "rows", f"{self.n_rows}, {_ORDERS[self.row_order]}{kept_back}; {_STANDS_FOR[self.stands_for]}"
         if self.adjusted["columns"]:
-            yield "adjusted entries", adjusted_text(self.adjusted)
+            yield "adjusted entries", adjustments_text(self.adjusted)
         yield "columns", f"{self.n_components} of {self.dtype}, instead of the table's{self._say_if_turned()}"
         if self.named is None:
             yield "targets", f"one for each row, exactly as it is: {self._targets()}"

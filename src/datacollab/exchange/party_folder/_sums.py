@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..._recommended import TABLE
 from ..._typing import FloatArray
+from ...agreement import Anchor, Project, are_declared_alike, draw_expected_rows, sharing_sentences
 from ...anchor import anchor_fit, equal_rows
 from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError
@@ -28,18 +29,8 @@ from ...sums import (
     membership_figures,
     message_to_bytes,
 )
+from ...table import Adjustments, EncodedTable, encode_table, table_batches
 from ..ledger import Ledger, LedgerEntry, joint_noise
-from ..project import (
-    Adjustments,
-    Anchor,
-    EncodedTable,
-    Project,
-    declared_alike,
-    encode_table,
-    expected_rows,
-    sharing_sentences,
-    table_batches,
-)
 from ..study import study_table
 from ..sums import Withdrawal, fewest_rows, plan_of, read_withdrawal, withdrawal_to_bytes
 from ..table_codes import TableCodes
@@ -225,7 +216,7 @@ def _make_own_model_again(folder: Folder, table: Any, where: str | None) -> None
     """Make the own model of a party that has shared, if it has none; nothing of that leaves."""
     project = folder.project
     anchor = _anchor_of(folder)
-    has_none = anchor is None or project.is_study or declared_alike(project.columns)
+    has_none = anchor is None or project.is_study or are_declared_alike(project.columns)
     if has_none:
         return
     kept, _ = read_own_model(folder)
@@ -316,7 +307,7 @@ def _batches(folder: Folder, table: Any, where: str | None) -> Iterator[_Batch]:
     # Counts of changed entries go on from batch to batch.
     before = Adjustments()
     where = where or os.fspath(table)
-    for frame in table_batches(Path(table), batch_rows=_FILE_ROWS, project=folder.project):
+    for frame in table_batches(Path(table), batch_rows=_FILE_ROWS, schema=folder.project):
         batch = encode_table(folder.project, frame, where=where, before=before)
         before = batch.adjusted
         yield batch, _clusters(folder.project, frame, where), frame
@@ -581,7 +572,7 @@ def _judge_anchor(
     if common is None or not len(own_rows.hashed):
         return []
     kept = common.kept
-    expected = expected_rows(folder.project)
+    expected = draw_expected_rows(folder.project)
     if expected is not None:
         expected = expected[:, kept]
     # In the columns that are mapped alone.  The map stretches numbers by their ranks, unless all columns are alike.

@@ -15,7 +15,7 @@ from ...anchor import EqualRows
 from ...linalg import gaussian_epsilon, gaussian_sigma
 from ...study import RIDGE_MOVED, StudyMembership
 from ...sums import MeasuredMembership
-from ..project import adjusted_text
+from ...table import adjustments_text
 from ..sums import DELTA
 
 _OVERHEAD_BYTES = 2200
@@ -231,7 +231,7 @@ class SumsSummary:
             "No row leaves, and no target.",
         ]
         if self.adjusted["columns"]:
-            lines.append(f"Before they were added up: {adjusted_text(self.adjusted)}.")
+            lines.append(f"Before they were added up: {adjustments_text(self.adjusted)}.")
         if self.n_shortened:
             lines += _wrap(SHORTENED.format(self.n_shortened))
         if self.tells:

@@ -1,0 +1,34 @@
+"""A file becomes a matrix: reading and writing tables, the diagnosis of columns, and their encoding by a `Schema`."""
+
+from .._frames import MOST_OUTSIDE
+from ._column import Column, Schema, Target
+from ._diagnosis import (
+    MOST_CATEGORIES,
+    Answers,
+    ColumnFinding,
+    Diagnosis,
+    column_questions,
+    diagnose,
+)
+from ._encoding import (
+    Adjustments,
+    ColumnPlace,
+    EncodedTable,
+    adjustments_lines,
+    adjustments_text,
+    encode_table,
+    encode_target,
+    range_words,
+    unknown_levels,
+)
+from ._table_files import read_table, table_batches, table_format, write_table
+from ._target_diagnosis import rare_classes, target_entries
+from ._values import NotNumericError, as_numbers, label_codes
+
+__all__ = ["Column", "Schema", "Target"]
+__all__ += ["read_table", "table_batches", "table_format", "write_table"]
+__all__ += ["MOST_CATEGORIES", "Answers", "ColumnFinding", "Diagnosis", "column_questions", "diagnose", "rare_classes"]
+__all__ += ["target_entries"]
+__all__ += ["MOST_OUTSIDE", "Adjustments", "ColumnPlace", "EncodedTable", "NotNumericError", "adjustments_lines"]
+__all__ += ["adjustments_text", "as_numbers", "encode_table", "encode_target", "label_codes", "range_words"]
+__all__ += ["unknown_levels"]

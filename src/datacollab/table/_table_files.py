@@ -1,0 +1,266 @@
+"""Reading and writing a party's own tables, whole or in batches: text, Excel, Parquet and Arrow within limits."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from .._notices import notice
+from .._require import require
+from ..bundle import replaced
+from ..errors import ExchangeError
+from ._column import Schema
+from ._limits import check_memory, check_size, unreadable
+from ._sheet import sheet_writer
+from ._text import settle_types, spell_names, text_frames
+
+_FORMATS = {
+    ".csv": "CSV",
+    ".xlsx": "Excel",
+    ".parquet": "Parquet",
+    ".pq": "Parquet",
+    ".arrow": "Arrow",
+    ".feather": "Arrow",
+    ".ipc": "Arrow",
+}
+
+
+def table_format(path: Path) -> str:
+    """Return CSV, Excel, Parquet or Arrow, by the end of the name of a file to write; refuse an unknown end."""
+    kind = _FORMATS.get(path.suffix.lower())
+    if kind is None:
+        raise unreadable(path, f"ends in {path.suffix!r}; name it with one of {', '.join(_FORMATS)}.")
+    return kind
+
+
+def read_table(path: Path, *, schema: Schema | None = None) -> Any:
+    """Read a table of text, an Excel workbook, or a Parquet or Arrow (Feather) file into a data frame.
+
+    A name that ends in none of .xlsx, .parquet, .pq, .arrow, .feather and .ipc is read as text: separators, decimal
+    marks, encoding and lines above the header are found from the whole file, and a notice says them (`notices_to`).
+
+    A schema determines which columns are numbers; all others are text, and words such as NA are no entry where a
+    category is expected.  Without a schema a column is numbers if every entry is one in one reading, without leading
+    zeros, and words such as NA stay in columns of text.  Columns without a name are left out.
+
+    Raises
+    ------
+    ExchangeError
+        TABLE_UNREADABLE if the file is not of its format, TABLE_AMBIGUOUS if there are two readings.  The message
+        quotes no entry.
+    MissingExtraError
+        If pandas, or for Excel, Parquet and Arrow the extra `tables`, is not installed.
+    """
+    if (kind := _kind(path)) in _READ_AS_TEXT:
+        return next(text_frames(path, is_workbook=kind == "Excel", batch_rows=None, schema=schema))
+    return require("pandas", "cli").concat(list(_arrow_batches(path, kind, _ROWS_AT_ONCE, schema)), ignore_index=True)
+
+
+def table_batches(path: Path, *, batch_rows: int = 16384, schema: Schema | None = None) -> Iterator[Any]:
+    """Read a table as `read_table` does, in batches of rows, so that it need not fit into memory.
+
+    Every batch has the same columns, and with a schema the same types.  A table without rows is one empty batch.
+    Errors may come after some batches, if a later row is malformed.  A workbook is in memory as a whole.
+    """
+    if (kind := _kind(path)) in _READ_AS_TEXT:
+        return text_frames(path, is_workbook=kind == "Excel", batch_rows=batch_rows, schema=schema)
+    return _arrow_batches(path, kind, batch_rows, schema)
+
+
+_READ_AS_TEXT = ("CSV", "Excel")
+
+
+def _kind(path: Path) -> str:
+    return {**_FORMATS, ".xlsm": "Excel"}.get(path.suffix.lower(), "CSV")
+
+
+_ROWS_AT_ONCE = 2**14
+_OBJECT = 8
+"""Bytes of a reference, which an object of Python takes at least."""
+_NAMELESS_INDEX = re.compile(r"__index_level_\d+__|level_\d+")
+_NULLABLE = {f"{sign}int{bits}": f"{sign.upper()}Int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_NULLABLE["bool"] = "boolean"
+"""Types of pandas in which entries may be missing, by those of Arrow."""
+
+
+def _arrow_batches(path: Path, kind: str, batch_rows: int, schema: Schema | None) -> Iterator[Any]:
+    """Read a Parquet or Arrow file in batches of rows; a file without rows is one empty batch.
+
+    Memory is counted before a frame is made of a batch, so a small file cannot fill it batch by batch.
+    """
+    pyarrow = require("pyarrow", "tables")
+    try:
+        with open(path, "rb") as file:
+            # Of the open file, so that nobody can swap it between check and reading.
+            n_bytes = os.fstat(file.fileno()).st_size
+            check_size(path, n_bytes)
+            opened = _open_arrow(file, kind, batch_rows)
+            # Before a single page is unpacked; what it declares may be false, so batches are counted too.
+            check_memory(path, opened.n_declared, n_bytes)
+            names = opened.schema.names
+            n_indices = sum(_NAMELESS_INDEX.fullmatch(name) is not None for name in names)
+            if n_indices:
+                line = f"{len(names) - n_indices} columns; {kind}; an index without a name is left out"
+                notice(f"{path.name}: {line}", is_plain=False)
+            taken = 0
+            is_empty = True
+            for batch in opened.batches:
+                # Offsets that point to nowhere would be followed.
+                batch.validate(full=True)
+                taken += _memory_of(batch)
+                check_memory(path, taken, n_bytes)
+                for start in range(0, batch.num_rows, batch_rows):
+                    is_empty = False
+                    yield _to_frame(batch.slice(start, batch_rows), schema, path)
+            if is_empty:
+                yield _to_frame(opened.schema.empty_table(), schema, path)
+    except (ExchangeError, FileNotFoundError, PermissionError, IsADirectoryError):
+        raise
+    except MemoryError:
+        raise ExchangeError(
+            "TOO_LARGE", f"{path} does not fit into memory. Read it where there is more, or save the table as CSV."
+        ) from None
+    except (pyarrow.ArrowException, ValueError, OSError) as error:
+        raise _unreadable_arrow(path, error) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Arrow:
+    """An open Parquet or Arrow file."""
+
+    schema: Any
+    batches: Iterator[Any]
+    n_declared: int
+    """Bytes of all pages unpacked, as the file declares them; 0 if it does not."""
+
+
+def _open_arrow(file: BinaryIO, kind: str, batch_rows: int) -> _Arrow:
+    if kind == "Parquet":
+        parquet = require("pyarrow.parquet", "tables").ParquetFile(file)
+        about = parquet.metadata
+        n_declared = sum(about.row_group(place).total_byte_size for place in range(about.num_row_groups))
+        batches = parquet.iter_batches(batch_size=min(batch_rows, _ROWS_AT_ONCE))
+        return _Arrow(schema=parquet.schema_arrow, batches=batches, n_declared=n_declared)
+    arrow = require("pyarrow.ipc", "tables").open_file(file)
+    batches = map(arrow.get_batch, range(arrow.num_record_batches))
+    return _Arrow(schema=arrow.schema, batches=batches, n_declared=0)
+
+
+def _unreadable_arrow(path: Path, error: BaseException) -> ExchangeError:
+    """Return the error for a Parquet or Arrow file, without the reader's words, which may quote data."""
+    sort = "a Parquet" if table_format(path) == "Parquet" else "an Arrow or Feather"
+    sentence = f"cannot be read as {sort} file ({type(error).__name__}). Export it again, or save the table as CSV."
+    return unreadable(path, sentence)
+
+
+def _memory_of(batch: Any) -> int:
+    """Return the bytes of a batch as a data frame; one more for each row."""
+    types = require("pyarrow", "tables").types
+    # These take next to nothing in Arrow, at any length.
+    n_short = sum(types.is_null(kind) or types.is_run_end_encoded(kind) for kind in batch.schema.types)
+    return int(batch.nbytes + batch.num_rows * (1 + _OBJECT * n_short))
+
+
+def _to_frame(batch: Any, schema: Schema | None, path: Path) -> Any:
+    """Return a batch as a data frame, whose types do not depend on whether entries are missing in it."""
+    _check_flat(batch, schema, path)
+    try:
+        frame = batch.to_pandas(types_mapper=partial(_pandas_type, is_declared=schema is not None))
+    # A file's description of the frame that it was written from may be anything, and is believed.
+    except (AttributeError, KeyError, TypeError) as error:
+        raise _unreadable_arrow(path, error) from None
+    # An index with a name is data, such as record numbers.
+    try:
+        frame = frame.reset_index(drop=all(name is None for name in frame.index.names))
+    except ValueError:
+        raise unreadable(path, "has a column and an index of one name. Rename or remove one of them.") from None
+    # pandas writes an index without a name as a column.
+    is_index = [isinstance(name, str) and bool(_NAMELESS_INDEX.fullmatch(name)) for name in frame.columns]
+    frame = frame.loc[:, [not each for each in is_index]]
+    in_file = list(map(str, frame.columns))
+    names = [name or each for name, each in zip(spell_names(path, in_file, schema), in_file, strict=True)]
+    return settle_types(frame.set_axis(names, axis=1), schema)
+
+
+def _check_flat(batch: Any, schema: Schema | None, path: Path) -> None:
+    """Refuse lists and records in a column of the schema."""
+    if schema is None:
+        return
+    is_nested = require("pyarrow", "tables").types.is_nested
+    known = {*schema.labels, *schema.feature_names}
+    nested = [each.name for each in batch.schema if each.name in known and is_nested(each.type)]
+    if nested:
+        raise ExchangeError(
+            "SCHEMA_DTYPE",
+            f"{path}: column {nested[0]!r} holds lists or records; expected a number or text in each row.",
+        )
+
+
+def _pandas_type(kind: Any, *, is_declared: bool) -> Any:
+    """Return the type of pandas for one of Arrow, or None for its own choice.
+
+    Types that pandas lacks stay as they are: objects of Python take many times as much, and tell no type if empty.
+    """
+    pandas = require("pandas", "cli")
+    types = require("pyarrow", "tables").types
+    if is_declared and str(kind) in _NULLABLE:
+        return pandas.api.types.pandas_dtype(_NULLABLE[str(kind)])
+    foreign = [types.is_date, types.is_time, types.is_decimal]
+    foreign += [types.is_binary, types.is_large_binary, types.is_fixed_size_binary]
+    is_kept = types.is_nested(kind) or (is_declared and any(is_foreign(kind) for is_foreign in foreign))
+    if is_kept:
+        return pandas.ArrowDtype(kind)
+    return None
+
+
+def write_table(path: Path, batches: Iterable[Any], *, mode: int = 0o666) -> int:
+    """Write data frames one after another into a CSV, Excel, Parquet or Arrow file, and return how many rows.
+
+    There is at least one frame, and all have the same columns.  The end of the name is the format; an unknown one is
+    refused.  A CSV file has commas and points, or the style in ``attrs["style"]`` of the first frame: semicolons and
+    decimal commas if the frame was read from such a table.  An Excel sheet holds 1,048,575 rows below its header.
+
+    The file appears when all of it is on the disk; if anything goes wrong, an earlier file is unchanged. Its
+    permissions are `mode`, less the umask, from the first moment on.
+    """
+    path = Path(path)
+    kind = table_format(path)
+    n_rows = 0
+    # Written beside it and moved: a crash leaves the earlier file.
+    with replaced(path, mode=mode) as file, contextlib.ExitStack() as stack:
+        write: Callable[[Any], object] | None = None
+        for batch in batches:
+            write = write or _writer(file, kind, batch, stack)
+            write(batch)
+            n_rows += len(batch)
+        if write is None:
+            raise ValueError(f"There is nothing to write into {path}: no batch, not even one without rows.")
+    return n_rows
+
+
+def _writer(file: BinaryIO, kind: str, first: Any, stack: contextlib.ExitStack) -> Callable[[Any], object]:
+    """Return a function that writes one batch after another, with the columns and types of the first."""
+    if kind == "CSV":
+        style = first.attrs.get("style", {})
+        how = {"index": False, "lineterminator": "\n", **style}
+        # An Excel that writes semicolons takes text for UTF-8 if a mark says so.
+        encoding = "utf-8-sig" if style else "utf-8"
+        file.write(first.iloc[:0].to_csv(**how).encode(encoding))
+        return lambda batch: file.write(batch.to_csv(header=False, **how).encode())
+    if kind == "Excel":
+        return sheet_writer(file, first, stack)
+    pyarrow = require("pyarrow", "tables")
+    types = pyarrow.Schema.from_pandas(first, preserve_index=False)
+    if kind == "Parquet":
+        opened = require("pyarrow.parquet", "tables").ParquetWriter(file, types)
+    else:
+        opened = require("pyarrow.ipc", "tables").new_file(file, types)
+    writer = stack.enter_context(opened)
+    # Later batches are forced into the first one's types, or refused.
+    return lambda batch: writer.write_table(pyarrow.Table.from_pandas(batch, schema=types, preserve_index=False))

@@ -1,0 +1,374 @@
+"""What a draft makes of a public table."""
+
+import functools
+import itertools
+import math
+import re
+import tomllib
+from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from datacollab.agreement import draft_project, load_project, make_anchor, parse_project, project_text
+from datacollab.bundle import KeyPair
+from datacollab.errors import ExchangeError
+from datacollab.exchange.study import study_statistics
+from datacollab.sums import MaskKey, mask_card
+from datacollab.table import encode_table
+from party_world import refusal
+
+refused = functools.partial(refusal, "SPEC_INVALID")
+PUBLIC = [KeyPair.generate().public for _ in range(3)]
+
+
+@pytest.fixture
+def draft(keys):
+    def make(table, target="ill", **options):
+        members = {"owner": keys["a"].public, "analyst": keys["analyst"].public}
+        parties = {name: keys[name].public for name in ("a", "b")}
+        return draft_project(
+            table,
+            name="heart",
+            purpose="Who?",
+            target=target,
+            **members,
+            parties=parties,
+            **({"without": ["name"]} | options),
+        )
+
+    return make
+
+
+@settings(max_examples=200)
+@given(
+    scale=st.integers(-9, 9),
+    start=st.floats(-99, 99).filter(lambda x: x == 0 or abs(x) > 1e-3),
+    steps=st.lists(st.floats(0, 1).filter(lambda x: x == 0 or x > 1e-3), max_size=6),
+)
+def test_ranges_are_wide_enough_and_round(scale, start, steps):
+    """At least half the width more on each side, at most a tenth of the new width beyond that, and two digits of it.
+
+    Nothing below 0 where no number is, and whole bounds where all numbers are whole.
+    """
+    numbers = [(start + step) * 10.0**scale for step in (0, *steps)]
+    a, b, analyst = PUBLIC
+    members = {"owner": a, "analyst": analyst, "parties": {"a": a, "b": b}}
+    (column,) = draft_project(pd.DataFrame({"x": numbers}), name="x", purpose="x", task="none", **members).columns
+    low, high = column.minimum, column.maximum
+    width = (max(numbers) - min(numbers)) or abs(max(numbers)) or 1.0
+    wanted_low, wanted_high = min(numbers) - width / 2, max(numbers) + width / 2
+    step = Decimal(10) ** (math.floor(math.log10(wanted_high - wanted_low)) - 1)
+    if all(number.is_integer() for number in numbers):
+        step = max(step, Decimal(1))
+        assert low.is_integer()
+        assert high.is_integer()
+    if min(numbers) >= 0:
+        assert low >= 0
+        wanted_low = max(0.0, wanted_low)
+    slack = 1e-9 * max(abs(wanted_low), abs(wanted_high))
+    assert low <= wanted_low + slack
+    assert high >= wanted_high - slack
+    assert wanted_low - low <= float(step) + slack
+    assert high - wanted_high <= float(step) + slack
+    for bound in (low, high):
+        assert abs(Decimal(repr(bound)) % step) in (0, step) or abs(bound) > 1e15 * float(step)
+
+
+def test_a_draft_fits_the_table_it_was_made_from(draft, table, keys, write):
+    project = draft(table)
+    assert project.feature_names[:2] == ("age", "ward=1")
+    assert [column.kind for column in project.columns] == ["number", "category", "number", "category", "number"]
+    assert project.task.kind == "classification"
+    assert project.task.classes == ("no", "yes")
+    # Of two categories a column is told by the others; twelve doses and three sexes are missing, as two columns say.
+    assert (project.n_free, project.n_features) == (project.max_components + 1, 12)
+    assert encode_table(project, table, where="public.csv").n_rows == 60
+    assert make_anchor(project, table, where="public.csv").rows.shape == (1000, 12)
+    text = project_text(project, keys["a"], drafted=True)
+    assert text.count("CHECK") == len(project.columns) + 1
+    # Of ranges that were told nothing has to be checked; the two categories and the classes were found.
+    assert project_text(project, keys["a"], drafted=True, ranges_given=True).count("CHECK") == 3
+    assert project_text(project, keys["a"]).count("CHECK") == 0
+    assert load_project(write("project.toml", text)) == project
+
+
+def test_missing_public_entries_are_filled_with_public_ones(draft, table):
+    project = draft(table)
+    dose, sex = project.columns[2], project.columns[3]
+    assert (dose.missing, dose.fill) == ("fill", pytest.approx(table["dose"].median(), rel=1e-9))
+    assert (sex.missing, sex.fill) == ("fill", table["sex"].value_counts().idxmax())
+
+
+def test_no_single_row_of_a_party_asks_for_another_agreement(draft, table):
+    """Whatever one row holds that the public table had not, it is taken; and each column says what became of it."""
+    project = draft(table.dropna())
+    table["dose"] = table["dose"].fillna(4.0)
+    rules = {column.kind: (column.outside, column.unknown, column.missing) for column in project.columns}
+    assert rules == {"number": ("clip", "refuse", "fill"), "category": ("refuse", "other", "fill")}
+    rows = table.astype(object)
+    rows.loc[3, ["age", "ward", "dose", "sex"]] = [1e9, "elsewhere", None, "x"]
+    rows.loc[4, ["age", "ward", "dose"]] = [None, None, -1e9]
+    encoded = encode_table(project, rows.infer_objects(), where="a.csv")
+    X = pd.DataFrame(encoded.X, columns=project.feature_names)
+    age, dose = project.columns[0], project.columns[2]
+    assert X.loc[3, ["age", "ward=other", "dose", "sex=other"]].tolist() == [age.maximum, 1, dose.fill, 1]
+    assert X.loc[4, ["age", "ward=other", "dose"]].tolist() == [age.fill, 0, dose.minimum]
+    assert encoded.adjusted.n_rows_outside == 2
+
+
+def test_a_range_that_was_told_holds_what_is_filled_in(draft):
+    table = pd.DataFrame({"age": [30, 60, 90], "ill": ["no", "yes", "no"]})
+    (age,) = draft(table, without=[], valid_range=(0.0, 50.0)).columns
+    assert (age.minimum, age.maximum, age.fill) == (0, 50, 50)
+
+
+TARGETS = {
+    "text": (["a", "b", "c"] * 20, "classification", ("a", "b", "c")),
+    "digits": (list(range(10)) * 6, "classification", tuple(range(10))),
+    "whole floats": ([0.0, 1.0] * 30, "classification", (0, 1)),
+    "truth values": ([True, False] * 30, "classification", (0, 1)),
+    "many whole numbers": (list(range(60)), "regression", ()),
+    "broken numbers": ([0.5, 1.5] * 30, "regression", ()),
+}
+
+
+@pytest.mark.parametrize("case", TARGETS)
+def test_the_target_says_which_task_it_is(draft, table, case):
+    entries, kind, classes = TARGETS[case]
+    task = draft(table.assign(ill=entries)).task
+    assert (task.kind, task.classes) == (kind, classes)
+    assert encode_table(draft(table.assign(ill=entries)), table.assign(ill=entries), where="x").target is not None
+
+
+def test_the_task_can_be_told(draft, table):
+    digits = table.assign(ill=list(range(10)) * 6)
+    task = draft(digits, task="regression").task
+    assert (task.kind, task.minimum, task.maximum) == ("regression", 0, 14)
+    broken = draft(table.assign(ill=[0.5, 1.5] * 30), task="classification", positive="1.5").task
+    assert broken.classes == ("0.5", "1.5")
+    assert "numbers" in refused(draft, table, task="regression")
+    assert "60 classes" in refused(draft, table.assign(ill=range(60)), task="classification")
+    assert "expected classification, regression" in refused(draft, table, task="ranking")
+
+
+@pytest.mark.parametrize(("n_gaps", "is_flagged"), [(1, False), (2, True)])
+def test_one_gap_has_no_column_of_its_own_in_a_table_of_any_size(draft, table, n_gaps, is_flagged):
+    *_, stay = draft(table.assign(stay=table["stay"].where(table.index >= n_gaps))).columns
+    assert (stay.name, stay.flag_missing) == ("stay", is_flagged)
+
+
+def test_public_rows_need_no_targets_where_these_are_told(draft, table, keys):
+    """The project is then the one that is drafted where public rows have targets."""
+    bare = table.drop(columns="ill")
+    project = draft(bare, classes=["yes", "no"])
+    assert project == draft(table)
+    assert draft(table, classes=["yes", "no"]) == project
+    assert draft(bare, classes=["10", "2", "1"]).task.classes == (1, 2, 10)
+    assert draft(bare, classes=["10", "02", "1"]).task.classes == ("02", "1", "10")
+    assert draft(bare, classes=["-1", "0", "10"]).task.classes == (-1, 0, 10)
+    assert "formula" in refused(draft, bare, classes=["--1", "0"])
+    numbers = draft(bare, target_range=(0.0, 14.0))
+    assert numbers == draft(table.assign(ill=list(range(10)) * 6), task="regression")
+    assert numbers == draft(table.assign(ill=14.0), target_range=(0.0, 14.0))
+    assert make_anchor(project, bare, where="public.csv").rows.shape == (1000, 12)
+    # Nothing of the target was guessed, so nothing of it has to be checked.
+    text = project_text(project, keys["a"], drafted=True, target_given=True)
+    assert text.count("CHECK") == len(project.columns)
+
+
+def test_a_target_that_was_told_is_held_against_the_public_rows(draft, table):
+    bare = table.drop(columns="ill")
+    n_yes = int((table["ill"] == "yes").sum())
+    assert f"{n_yes} of 60 public rows have a class" in refused(draft, table, classes=["no", "Yes"])
+    assert "5 of 60 public rows are out of" in refused(
+        draft, table.assign(ill=[9.0] * 5 + [1.0] * 55), target_range=(0.0, 2.0)
+    )
+    assert "expected numbers" in refused(draft, table, target_range=(0.0, 2.0))
+    assert "at least 2" in refused(draft, bare, classes=["no"])
+    assert "twice" in refused(draft, bare, classes=["no", "no"])
+    assert "one of the two" in refused(draft, bare, classes=["no", "yes"], target_range=(0.0, 1.0))
+    assert "--class makes it a classification" in refused(draft, bare, classes=["no", "yes"], task="regression")
+    assert "--target-range makes it a regression" in refused(
+        draft, bare, target_range=(0.0, 1.0), task="classification"
+    )
+    assert "there is none" in refused(draft, bare, target=None, task="none", classes=["no", "yes"])
+    assert "ill" in refused(draft, bare, classes=["no", "yes"], without=["name", "ill"])
+
+
+def test_identifiers_are_left_out_and_dates_refused_with_what_to_do(draft, table):
+    assert draft(table, without=[]).columns == draft(table).columns
+    rows = pd.concat([table] * 3)
+    assert draft(rows.assign(ward=[f"w{row % 51}" for row in range(180)])).n_features == 12 + 47
+    assert draft(rows.assign(ward=[f"w{row % 50}" for row in range(180)])).n_features == 12 + 47
+    assert "dates" in refused(draft, table.assign(age=datetime(2026, 1, 1)))
+    assert "no column 'outcome'" in refused(draft, table, target="outcome").replace(
+        "column outcome", "column 'outcome'"
+    )
+    assert "--class for each class, or by --target-range" in refused(draft, table.drop(columns="ill"))
+    assert "--class" not in refused(draft, table, without=["outcome"])
+    assert "besides the target" in refused(draft, table[["ill"]], without=[])
+
+
+@pytest.mark.parametrize(("n_columns", "most"), [(1, 1), (2, 1), (3, 2), (16, 15), (17, 16), (18, 16)])
+def test_something_is_reduced_by_default(draft, n_columns, most):
+    numbers = pd.DataFrame(np.random.default_rng(0).normal(size=(30, n_columns))).assign(ill=[0, 1] * 15)
+    assert draft(numbers, without=[]).max_components == most
+
+
+def test_ranges_stop_at_nothing_where_no_public_number_is_negative(draft):
+    table = pd.DataFrame({"age": [0, 90], "change": [-1, 90], "ill": [0.5, 100.0]})
+    project = draft(table, without=[])
+    assert [column.minimum for column in project.columns] == [0, -50]
+    assert project.task.minimum == 0
+
+
+def test_a_draft_writes_short_numbers(draft, table, keys):
+    text = project_text(draft(table.assign(dose=table["dose"] / 1000)), keys["a"])
+    for column in tomllib.loads(text)["columns"]:
+        for name in ("minimum", "maximum"):
+            assert len(repr(column.get(name, 0))) <= 8
+
+
+def public(n_first, n_second, names=("ja", "nein")):
+    """Public rows with so many of each of two classes."""
+    return pd.DataFrame({"age": range(n_first + n_second), "ill": [names[0]] * n_first + [names[1]] * n_second})
+
+
+def made(table, **options):
+    a, b, analyst = PUBLIC
+    members = {"owner": a, "analyst": analyst, "parties": {"a": a, "b": b}}
+    return draft_project(table, name="x", purpose="x", target="ill", **members, **options)
+
+
+NAMED = st.text("bejosy", min_size=1, max_size=3)
+
+
+@settings(max_examples=60)
+@given(
+    names=st.lists(NAMED, min_size=2, max_size=2, unique=True).filter(lambda names: set(names) != {"no", "yes"}),
+    counts=st.lists(st.integers(1, 9), min_size=2, max_size=2, unique=True),
+    are_named=st.booleans(),
+)
+def test_the_rarer_of_two_classes_is_sought_whatever_the_order_and_spelling(names, counts, are_named):
+    said = []
+    options = {"classes": names} if are_named else {}
+    task = made(public(*counts, names), tell=lambda finding: said.append(finding.sentence), **options).task
+    rarer = names[int(np.argmin(counts))]
+    assert task.positive == rarer
+    assert [each for each in said if "sought" in each] == [
+        f"Column 'ill' is the target: the sought class is {rarer} (the rarer one in the public rows); change it with "
+        "--positive."
+    ]
+    for name in names:
+        assert made(public(*counts, names), positive=name, **options).task.positive == name
+
+
+@pytest.mark.parametrize("pair", [("0", "1"), ("no", "yes"), ("False", "True"), ("FALSE", "TRUE"), (0, 1)])
+def test_yes_is_sought_even_if_it_is_the_more_frequent_one(pair):
+    assert str(made(public(2, 7, pair)).task.positive) == str(pair[1])
+    assert str(made(public(7, 2, pair)).task.positive) == str(pair[1])
+
+
+def test_where_neither_class_is_proposed_it_is_asked_and_a_wrong_answer_refused():
+    for options in ({}, {"classes": ["nein", "ja"]}):
+        assert "--positive" in refused(made, public(4, 4), **options)
+        assert made(public(4, 4), positive="nein", **options).task.positive == "nein"
+    assert "--positive" in refused(made, pd.DataFrame({"age": [1, 2]}), classes=["nein", "ja"])
+    assert "not of ja, nein" in refused(made, public(4, 5), positive="jein")
+    three = public(4, 5).assign(ill=["a", "b", "c"] * 3)
+    assert "one of two classes" in refused(made, three, positive="a")
+    assert made(three).task.positive is None
+    numbers = public(4, 5).assign(ill=np.linspace(0, 1, 9))
+    assert "Remove it" in refused(made, numbers, positive="1")
+
+
+NUMBERS = {"0 and 1": [0, 1] * 5, "few": [1, 2, 3, 4, 5] * 2, "many": np.linspace(0.1, 5, 10)}
+
+
+@pytest.mark.parametrize("entries", NUMBERS)
+def test_how_a_target_of_numbers_was_taken_is_said_with_what_changes_it(entries):
+    table = pd.DataFrame({"age": range(10), "ill": NUMBERS[entries]})
+    said = []
+    task = made(table, tell=lambda finding: said.append(finding.sentence)).task
+    (line,) = [each for each in said if "number" in each]
+    assert ("--task regression" if task.classes else "--class for each") in line
+    for options in ({"task": task.kind}, {"task": "regression"}):
+        said.clear()
+        made(table, tell=lambda finding: said.append(finding.sentence), **options)
+        assert not [each for each in said if "number" in each]
+    assert (made(table, task="regression").task.minimum, made(table, task="regression").task.maximum)[0] == 0
+
+
+STATISTICS = ("counts", "description", "least squares", "effect", "survival", "additive hazards")
+
+
+@pytest.mark.parametrize(("values", "asks"), [((0, 1), True), ((0, 0.5), False), ((0, 1, 2), False)])
+def test_a_number_of_zero_and_one_alone_is_asked_about_before_counts_are_spent(keys, study_cards, values, asks):
+    """No count tells how rare a number's 1 is; as classes both are counted, once the entries are as the draft says."""
+    table = pd.DataFrame({"age": np.arange(12.0), "ill": np.resize(values, 12)})
+    options = {"target": "ill", "statistics": ["counts", "least squares"], **study_cards}
+    project = draft_project(table, name="x", purpose="x", **options)
+    assert project.task.kind == "regression"
+    text = project_text(project, keys["a"], drafted=True)
+    assert ("# CHECK: public rows have 0 and 1 alone." in text) is asks
+    if asks:
+        # What the comment says, in place of the number's entries.
+        said = 'kind = "classification", classes = [0, 1]'
+        assert said in text
+        task = re.search(r'kind = "regression"\n.*?(?=\n\n)', text, re.DOTALL)[0]
+        text = text.replace(task, f'target = "ill"\n{said.replace(", ", chr(10), 1)}').replace('"least squares",', "")
+        assert parse_project(text, what="x")[0].task.classes == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "outcome", [[0, 1] * 6, ["no", "yes"] * 6, np.linspace(0.1, 9, 12)], ids=["01", "text", "number"]
+)
+@pytest.mark.parametrize("given", ["target", "outcome", "target, outcome", "treatment, outcome", "event, time"])
+def test_a_study_is_drafted_in_the_kind_that_its_statistics_need_or_refused_at_once(keys, study_cards, given, outcome):
+    """Every pair of statistics: a project comes out that computes them, or a refusal that names the way on."""
+    named = ("event", "time", "treatment", "outcome", "target")
+    columns = {"age": np.arange(12.0), "event": [0, 1] * 6, "time": np.arange(1.0, 13), "treatment": [0, 1] * 6}
+    table = pd.DataFrame(columns | {"outcome": outcome, "target": outcome})
+    parts, refusals = given.split(", "), []
+    without = [each for each in named if each not in parts]
+    for pair in itertools.combinations_with_replacement(STATISTICS, 2):
+        statistics = list(dict.fromkeys(pair))
+        options = {each: each for each in parts} | {"statistics": statistics, "without": without}
+        try:
+            project = draft_project(table, name="x", purpose="x", **study_cards, **options)
+        except ExchangeError as error:
+            refusals.append(error)
+            continue
+        made = study_statistics(project, n_components=2 if project.sharing.has_map else 0)
+        assert len(made) == len(statistics)
+    assert all(each.code == "SPEC_INVALID" for each in refusals)
+    assert all(re.search(r"--|Name one|Write|Remove", str(each)) for each in refusals)
+
+
+def test_a_zero_and_one_outcome_is_a_number_where_least_squares_explain_it(study_cards):
+    table = pd.DataFrame({"age": np.arange(12.0), "ill": [0, 1] * 6})
+    for statistics in (["least squares"], ["counts", "least squares"]):
+        for name in ("target", "outcome"):
+            found = []
+            options = {name: "ill", "statistics": statistics, "tell": found.append, **study_cards}
+            project = draft_project(table, name="x", purpose="x", **options)
+            assert (project.task.kind, project.task.minimum, project.task.maximum) == ("regression", 0.0, 1.0)
+            assert any("taken as a number, as least squares" in each.sentence for each in found)
+    counts = draft_project(table, name="x", purpose="x", statistics=["counts"], target="ill", **study_cards)
+    assert counts.task.classes == (0, 1)
+    with pytest.raises(ExchangeError, match='kind = "regression", minimum = 0.0 and maximum = 1.0'):
+        replace(counts, sharing=replace(counts.sharing, statistics=("least squares",)))
+
+
+@pytest.fixture
+def study_cards(keys):
+    names = {"a": "a", "b": "b", "c": "stranger"}
+    cards = {name: mask_card(MaskKey.generate(), keys[key]) for name, key in names.items()}
+    members = {"owner": keys["a"].public, "analyst": keys["analyst"].public}
+    return members | {"parties": {name: keys[key].public for name, key in names.items()}, "mask_keys": cards}
