@@ -30,7 +30,7 @@ def digest(data: bytes) -> str:
 def canonical_json(value: Any) -> bytes:
     """Return the one spelling of a value: keys sorted by code point, no spaces, UTF-8.
 
-    It raises TypeError or ValueError for what JSON cannot hold, keys that are no text, and numbers not finite.
+    It raises TypeError or ValueError for values that JSON cannot hold, keys that are no text, and numbers not finite.
 
     Examples
     --------
@@ -54,12 +54,13 @@ def _check_keys(value: Any) -> None:
 
 
 def parse_json(data: bytes, *, what: str) -> Any:
-    """Read JSON of unknown origin, or raise BUNDLE_MALFORMED, which names `what`.
+    """Read JSON of unknown origin, or raise BUNDLE_MALFORMED under the name that is given.
 
     A key given twice, a number that is not finite, and nesting deeper than 32 are refused, too.
     """
     try:
         text = data.decode("utf-8")
+        # Before the parser, which would run out of stack.
         if _depth(text) > _MOST_DEPTH:
             raise ValueError(f"nested more deeply than {_MOST_DEPTH}")
         value = json.loads(
@@ -99,11 +100,13 @@ def _no_constant(_: str) -> NoReturn:
 
 def _finite(text: str) -> float:
     value = float(text)
-    return value if math.isfinite(value) else _no_constant(text)
+    if not math.isfinite(value):  # 1e999
+        raise ValueError("a number that is not finite")
+    return value
 
 
 def _integer(text: str) -> int:
-    if len(text) > 40:
+    if len(text) > 40:  # Python's time for long ones grows with their square.
         raise ValueError("an integer of more than 40 digits")
     return int(text)
 
@@ -135,7 +138,7 @@ def arrays_to_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def bytes_to_arrays(data: bytes, *, what: str) -> dict[str, NDArray[Any]]:
-    """Read what `arrays_to_bytes` wrote, or raise BUNDLE_MALFORMED, which names `what`; arrays can be written to."""
+    """Read arrays that can be written to, or raise BUNDLE_MALFORMED under the name that is given."""
     safetensors = require("safetensors", "exchange")
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > min(len(data) - 8, _MOST_HEADER):
@@ -155,6 +158,7 @@ def _array(name: str, tensor: dict[str, Any], what: str) -> NDArray[Any]:
         raise _unreadable(what, f"array {name!r} is of a type that is not accepted")
     dtype = _DTYPES[tensor["dtype"]]
     raw = bytearray(tensor["data"])
+    # NumPy takes any byte for a truth value, and counts wrongly then.
     if dtype == np.bool_ and raw.translate(None, b"\x00\x01"):
         raise _unreadable(what, f"array {name!r} is said to be logical and is not")
     try:

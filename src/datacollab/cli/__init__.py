@@ -1,6 +1,6 @@
 """The command line: one file per group of commands. Nothing heavy is imported before a command runs.
 
-`_command` has what commands are made of, `_output` what they print; `kit` is for commands of plugins.
+`_command` makes commands, `_output` prints and ends them; `kit` is for commands of plugins.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from datacollab.bundle import PublicKey
-from datacollab.cli._command import Folder
+from datacollab.cli._command import WorkFolder
 from datacollab.cli._desk import desk_app
-from datacollab.desk.web import Session, bound_socket
+from datacollab.desk.web import Session, bind_socket
 
 from .costs import PARTIES, hospital
 
@@ -39,9 +39,9 @@ _WIDTH, _HEIGHT, _PATIENCE = 1280, 800, 120_000
 def _served(folder: Path) -> Iterator[Session]:
     import uvicorn
 
-    bound, host = bound_socket()
+    bound, host = bind_socket()
     session = Session(host)
-    app = desk_app(Folder(folder), session)
+    app = desk_app(WorkFolder(folder), session)
     server = uvicorn.Server(uvicorn.Config(app, log_level="critical", access_log=False, lifespan="off", ws="none"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()

@@ -40,7 +40,7 @@ def join(
         import os
 
         from datacollab.bundle import mask_card_in
-        from datacollab.remote import Place, read_places, write_places
+        from datacollab.remote import RemotePlace, read_places, write_places
 
         from ..remote import HubRemote, Link
         from ..remote import join as ask_to_join
@@ -48,7 +48,7 @@ def join(
         # Other users of the machine can list a command's words.
         given = typer.get_text_stream("stdin").readline() if link == "-" else link
         asked, key, places = Link.of(given), keys_of(folder, passphrase_file), read_places(folder)
-        place = Place(
+        place = RemotePlace(
             name=name, url=asked.url, project=asked.project, ca=None if ca is None else os.path.relpath(ca, folder)
         )
         known = places.get(name)

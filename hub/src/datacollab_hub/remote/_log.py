@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from datacollab.errors import ExchangeError
-from datacollab.remote import Entry, Folder, Kept
+from datacollab.remote import Entry, Kept, MemberFolder
 
 from ..requests import LOG_START, check_hub_log
 
 __all__ = ["continued"]
 
 
-def continued(kept: Kept, entries: Sequence[Mapping[str, Any]], project: str, url: str, folder: Folder) -> Kept:
+def continued(kept: Kept, entries: Sequence[Mapping[str, Any]], project: str, url: str, folder: MemberFolder) -> Kept:
     """What is remembered once these entries were seen.
 
     Parameters
@@ -26,7 +26,7 @@ def continued(kept: Kept, entries: Sequence[Mapping[str, Any]], project: str, ur
         The hub's name of it.
     url : str
         Whom an error names.
-    folder : Folder
+    folder : MemberFolder
 
     Raises
     ------
@@ -58,7 +58,7 @@ def continued(kept: Kept, entries: Sequence[Mapping[str, Any]], project: str, ur
     return replace(kept, seq=seq, head=head if seq else "", expected=(), shown=shown, owed=tuple(owed), agreed=agreed)
 
 
-def _told(kept: Kept, entries: Sequence[Mapping[str, Any]], folder: Folder) -> tuple[Sequence[str], str]:
+def _told(kept: Kept, entries: Sequence[Mapping[str, Any]], folder: MemberFolder) -> tuple[Sequence[str], str]:
     """Files for the folder, and the digest of the project file, after these entries."""
     owed, agreed = dict.fromkeys(kept.owed), kept.agreed
     for entry in entries:
