@@ -119,17 +119,18 @@ def pack(kind: str, facts: Mapping[str, Any], members: Mapping[str, bytes], *, k
         "format_version": _VERSION,
         "facts": dict(facts),
         "members": {name: {"bytes": len(data), "sha256": digest(data)} for name, data in members.items()},
-        "signer": key and key.public.text,
+        "signer": None if key is None else key.public.text,
     }
     limits = Limits()
     manifest = canonical_json(contents)
     parse_json(manifest, what="The facts")  # refuses facts that no reader would take
-    signature = key and key.sign(_SIGNED + manifest)
+    signature = None if key is None else key.sign(_SIGNED + manifest)
     header = _header(manifest, signature, {name: len(data) for name, data in members.items()})
     if len(header) > limits.header_bytes:
         raise ExchangeError(
             "TOO_LARGE", f"The facts take {len(header)} bytes, {limits.header_bytes} are allowed. Say less."
         )
+    # Refused by the writer, too: a file that no reader takes should not be sent.
     if sum(map(len, members.values())) > limits.total_bytes - limits.header_bytes:
         raise ExchangeError("TOO_LARGE", f"The members take more than {limits.total_bytes} bytes. Send fewer rows.")
     return b"".join([header, *(members[name] for name in sorted(members))])
@@ -219,6 +220,7 @@ def peek(stream: BinaryIO, size: int) -> tuple[str, dict[str, Any], PublicKey] |
 
 def is_container(data: bytes) -> bool:
     """Return whether bytes begin as a bundle begins; `unpack` says whether they are one."""
+    # The first eight bytes are the length of the header.
     return data[8:34] == b'{"__metadata__":{"digest":'
 
 
@@ -267,6 +269,7 @@ def _read_header(
 ) -> Envelope:
     """Read the bytes before the members, and verify them."""
     header, manifest, signature = _split_header(stream, size, limits, what)
+    # An accident on the way, which is not to be taken for a file of another program.
     if digest(manifest).encode() not in header:
         raise _hash_error(what, "its manifest")
     value = parse_json(manifest, what=f"{what}: its manifest")
@@ -281,6 +284,7 @@ def _read_header(
         raise ExchangeError(
             "WRONG_KIND", f"{what} is {name}; expected {kind or ' or '.join(KINDS)}. Give the right file."
         )
+    # Before all other checks of the manifest: a later version may have other entries.
     if type(version) is int and version > _VERSION:
         raise ExchangeError(
             "FORMAT_TOO_NEW",
@@ -366,6 +370,7 @@ def _check_signature(
         signer.verify(signature, signed)
     except ExchangeError as error:
         raise ExchangeError(error.code, f"{what}: {error}") from None
+    # A valid signature of somebody else is none for this purpose.
     if signed_by is not None and signer != signed_by:
         raise ExchangeError(
             "SIGNATURE_INVALID",

@@ -88,6 +88,7 @@ def _depth(text: str) -> int:
 
 
 def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # One reader would take the first of two equal keys, and another the last.
     value = dict(pairs)
     if len(value) != len(pairs):
         raise ValueError("a key is given twice")
@@ -143,6 +144,7 @@ def bytes_to_arrays(data: bytes, *, what: str) -> dict[str, NDArray[Any]]:
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > min(len(data) - 8, _MOST_HEADER):
         raise _unreadable(what, "it does not start as a list of arrays")
+    # Read here first, with our bounds, before the library sees it.
     header = parse_json(data[8 : 8 + length], what=what)
     if not isinstance(header, dict) or "__metadata__" in header:
         raise _unreadable(what, "it holds something besides arrays")
@@ -154,6 +156,7 @@ def bytes_to_arrays(data: bytes, *, what: str) -> dict[str, NDArray[Any]]:
 
 
 def _array(name: str, tensor: dict[str, Any], what: str) -> NDArray[Any]:
+    # Few types: each one more is one more that every reader has to take.
     if tensor["dtype"] not in _DTYPES:
         raise _unreadable(what, f"array {name!r} is of a type that is not accepted")
     dtype = _DTYPES[tensor["dtype"]]

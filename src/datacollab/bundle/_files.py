@@ -47,7 +47,7 @@ def replaced(path: Path, *, mode: int, overwrite: bool = True) -> Iterator[Binar
     """
     if not overwrite and os.path.lexists(path):
         raise _already_there(path)
-    # File systems allow 255 bytes of a name, and a letter may take three.
+    # File systems allow 255 bytes of a name, and a letter may take two or more.
     part = path.with_name(f".{path.name[:80]}.{secrets.token_hex(8)}.part")
     try:
         handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
@@ -95,6 +95,7 @@ def sync_folder(folder: Path) -> None:
     if os.name != "posix":
         return
     with contextlib.suppress(OSError):
+        # A new name is kept by its folder, and not by the file.
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -141,6 +142,7 @@ def open_regular(path: Path, *, follow: bool = True, code: str = "BUNDLE_MALFORM
         if error.errno == errno.ENXIO:
             raise _irregular(path, _SORTS[stat.S_IFSOCK], code) from None
         raise
+    # Of the file that is open now, whatever its name may lead to by the next moment.
     sort = stat.S_IFMT(os.fstat(handle).st_mode)
     if sort != stat.S_IFREG:
         os.close(handle)

@@ -105,6 +105,7 @@ class PublicKey:
         except ValueError:
             raise _key_error(what, f"it does not consist of {_PREFIX} and letters and digits") from None
         key = cls(data[:32], data[32:64])
+        # One spelling alone, so that equal keys are equal texts.
         if len(data) != 64 + _CHECKSUM or key.text != stripped:
             raise _key_error(what, "its letters do not fit one another, so some were changed or cut")
         if key.signing[:31] + bytes([key.signing[31] & 0x7F]) in _SMALL_ORDER:
@@ -120,6 +121,7 @@ class PublicKey:
         # The key, in another line the proof, and in a third one the card of a mask key.
         word, *proofs = _words_in(path)
         key = cls.from_text(word, what=str(path))
+        # The card of a mask key is checked where sums are shared.
         if len(proofs) == 2 and proofs[1].startswith(MASK_CARD_PREFIX):
             del proofs[1]
         if proofs and not (len(proofs) == 1 and key.is_proven_by(proofs[0])):
@@ -177,6 +179,7 @@ def _words_in(path: Path) -> list[str]:
         raise ExchangeError(
             "KEY_MISSING", f"{path} cannot be read ({error.strerror}). Give the file that its owner sent."
         ) from None
+    # Somebody is about to send the secret keys to everybody.
     if text.lstrip().startswith("{"):
         raise ExchangeError(
             "KEY_MALFORMED",
@@ -232,7 +235,7 @@ def decrypt(data: bytes, passphrase: str, *, what: str = "the file") -> bytes:
         raise _secret_error(what, "it does not begin as such a file does, or is cut")
     header = data[: _ENCRYPTED_HEADER.size]
     _, log2_n, r, p, salt, nonce = _ENCRYPTED_HEADER.unpack(header)
-    # A file from elsewhere must not take the memory or the hours of whoever opens it.
+    # A file from elsewhere must not take all the memory, or hours, of the one who opens it.
     if not (10 <= log2_n <= 20 and r >= 1 and 1 <= p <= 4 and 128 * r << log2_n <= _MOST_MEMORY):
         raise _secret_error(what, "it asks for more work than is allowed")
     try:
@@ -377,6 +380,7 @@ class KeyPair:
         path = Path(path)
         file = KeyFile.read(path)
         mode = path.stat().st_mode
+        # As ssh does: keys that others could read may have been taken.
         if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise ExchangeError(
                 "KEY_EXPOSED",
@@ -400,7 +404,7 @@ class KeyPair:
         if len(secret) != 64:
             raise _keys_malformed(path)
         pair = cls(secret[:32], secret[32:])
-        # Whoever exchanges the public key in the file would have others seal to it.
+        # Somebody who exchanges the public key in the file would have others seal to it.
         if pair.public != file.public:
             raise _keys_malformed(path)
         return pair
@@ -442,6 +446,7 @@ def seal(data: bytes, recipients: Sequence[PublicKey], *, purpose: str) -> bytes
         raise ValueError(f"A seal needs 1 to {_MOST_RECIPIENTS} recipients; got {len(distinct)}.")
     if len(data) >= 2**31 - _TAG:
         raise ExchangeError("TOO_LARGE", f"{len(data)} bytes are to be sealed; fewer than 2 GiB can be. Send fewer.")
+    # A key for this message alone, wrapped to each recipient: the contents are encrypted once.
     content_key = os.urandom(32)
     header = _SEALED_HEADER.pack(_SEALED, len(distinct), _commitment(content_key))
     for recipient in distinct:

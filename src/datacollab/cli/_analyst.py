@@ -7,7 +7,6 @@ from typing import Any
 
 import typer
 
-from ..bundle import PublicKey
 from ..exchange.analyst_folder import (
     EFFECT_FILES,
     STUDY_FILES,
@@ -19,7 +18,7 @@ from ..exchange.analyst_folder import (
 )
 from ..exchange.project import Project
 from ..exchange.steps import ranking_rows
-from ._command import WorkFolder, sending
+from ._command import WorkFolder, load_key, sending
 from ._output import Report, show_rows
 from ._progress import shown_progress
 
@@ -31,8 +30,7 @@ _OF_ANY = ("budget", "random_state")
 
 def init(report: Report, folder: WorkFolder, project: Path, owner: Path | None) -> None:
     """Set up the folder, and name the fingerprints to compare."""
-    owner_key = owner and PublicKey.load(owner)
-    agreed = AnalystFolder.init(folder.path, project, owner=owner_key, passphrase=folder.passphrase).project
+    agreed = AnalystFolder.init(folder.path, project, owner=load_key(owner), passphrase=folder.passphrase).project
     report.facts = {"project": agreed.name, "project_digest": agreed.digest}
     report.line(f"{folder.path}: project {agreed.name}, {len(agreed.parties)} parties.")
     if owner is None:
@@ -73,6 +71,7 @@ def integrate(
     opened = folder.analyst()
     if files:
         _add(opened, files, report)
+    # Options for rows would be ignored without a word, and somebody may rely on them.
     if opened.project.sharing is not None and any(
         value not in (None, "auto") for name, value in options.items() if name not in _OF_ANY
     ):
@@ -173,7 +172,7 @@ def _show_sums(result: SumsIntegration, path: Path, report: Report) -> None:
             f"columns, penalty {result.alpha:.3g}."
         )
     if result.most_rows is None and result.n_rows is not None:
-        # Only this bound of the project lets a ledger notice a party that counts rows twice.
+        # Nothing else shows that a party has added more rows than it has.
         report.line("The project says no most_rows: ask each party how many rows it added, and compare their sum.")
     if result.class_counts:
         counts = ", ".join(f"{name} {count}" for name, count in result.class_counts.items())
@@ -208,6 +207,7 @@ def _show(result: Integration, report: Report) -> None:
     )
     if result.selection is not None:
         report.line(f"Chosen by {result.selection.table(most=_MOST_SHOWN)}")
+    # A party that has another anchor, or a map that lost much, stands out here.
     report.line("How far the parties' anchors agree (1: wholly):")
     for party, value in result.concordance.items():
         report.line(f"  {party}: {value:.3f}")
@@ -221,6 +221,7 @@ def _show(result: Integration, report: Report) -> None:
             f"Rows that are there several times, as means of groups are: {repeated}. Single rows, which the parties "
             "will predict, vary more than means: expect a lower accuracy, or a larger error, than on rows left out."
         )
+    # Forests and neighbours, for example, hold rows as they were.
     if result.row_findings:
         report.line(
             f"The model carries training rows ({', '.join(result.row_findings)}): rows of all parties would reach each "
@@ -233,6 +234,7 @@ def _show_score(score: Score, report: Report) -> None:
     if score.ranking is not None:
         report.line(f"Probabilities of {score.ranking['positive']!r} on these rows (95 % interval):")
         show_rows(ranking_rows(score.ranking), report)
+    # A rare class: the likeliest one is always another.
     if score.never_called:
         report.line(
             f"No row left out is called {' or '.join(map(repr, score.never_called))}, though there are such rows: "

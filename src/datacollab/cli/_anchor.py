@@ -68,6 +68,7 @@ def _undone(project: Project) -> str:
 def seal(
     report: Report, folder: WorkFolder, public: Path | None, project: Path, output: Path, rows_from: Path | None
 ) -> None:
+    # Rows that are made of public ones, or ready ones: both or none leaves open which are meant.
     if (public is None) == (rows_from is None):
         raise typer.BadParameter("give either public rows, or --rows-from with the anchor's rows")
     agreed = load_project(project)

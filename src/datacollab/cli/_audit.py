@@ -212,7 +212,7 @@ def encode(tables: Mapping[Path, Any], reference: Path, ignored: str) -> Feature
         if known.empty:
             raise ValueError(f"{reference}: column {name!r} is empty, so nothing can be filled in. Leave it out.")
         columns = {path: table[name] for path, table in tables.items()}
-        # The reference alone says how a gap is filled: the party's own rows would leave a trace in the map.
+        # The reference alone says how a gap is filled: filled by the party's own rows, it would tell of them.
         if _is_numeric(columns, name):
             encoded = _encode_numbers(columns, float(np.median(known.to_numpy(float))))
             positions[name] = n_features

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..bundle import Bundle, PublicKey, bytes_to_arrays, is_encrypted, list_recipients, unpack
+from ..bundle import Bundle, bytes_to_arrays, is_encrypted, list_recipients, unpack
+from ._command import load_key
 from ._output import Report, one_line, show_rows
 
 
@@ -29,11 +30,12 @@ def inspect(report: Report, file: Path) -> None:
 
 
 def verify(report: Report, file: Path, signed_by: Path | None) -> None:
-    key = signed_by and PublicKey.load(signed_by)
+    key = load_key(signed_by)
     bundle = unpack(file, signed_by=key)
     _show_identity(file, bundle, report)
     if key is not None:
         report.line(f"That is the key in {signed_by}.")
+    # Anybody can sign with a key of their own.
     elif bundle.signer is not None:
         report.line("Whose key that is, the file cannot say: compare the fingerprint, or give --signed-by.")
 
@@ -65,6 +67,7 @@ def _describe(name: str, data: bytes) -> dict[str, Any]:
         facts["arrays"] = {key: {"dtype": str(each.dtype), "shape": each.shape} for key, each in arrays.items()}
     elif name == "sealed.bin":
         facts["sealed_to"] = list_recipients(data)
+    # A party's own state; without the passphrase there is nothing to see.
     elif is_encrypted(data):
         facts["encrypted"] = True
     return facts

@@ -25,7 +25,7 @@ from ..exchange.steps import STEPS, Input, Step, read_steps
 from ._output import KeptReport, reported, warn
 
 if TYPE_CHECKING:
-    from ..bundle import KeyPair
+    from ..bundle import KeyPair, PublicKey
     from ..exchange.analyst_folder import AnalystFolder
     from ..exchange.party_folder import PartyFolder
     from ..remote import Remote, RemotePlace
@@ -176,6 +176,7 @@ def add_step(app: typer.Typer, name: str) -> None:
     """
     step = (STEPS | COMMANDS)[name]
     role, verb = _role_and_verb(name)
+    # Steps of a role work in its folder; others say in the table whether they need one.
     whose = step.folder or {"party": "The party's folder.", "analyst": "The analyst's folder."}.get(role, "")
 
     def run(**inputs: Any) -> None:
@@ -234,6 +235,7 @@ def lines_of(folder: WorkFolder, name: str, /, **given: Any) -> list[str]:
     It raises the errors of the command, and a ValueError in place of a wrong use.
     """
     step = (STEPS | COMMANDS)[name]
+    # The desk shows the very lines of the command: both say the same of the same step.
     report = KeptReport()
     place = []
     if step.folder or _role_and_verb(name)[0] in ("party", "analyst"):
@@ -287,6 +289,7 @@ def _make_check(of: Input) -> Callable[[str | None], str | None]:
 
 def choose_path(option: Path | None, argument: Path | None, hint: str) -> Path:
     """Return a path that is given as an option or as an argument, and not as both."""
+    # Both spellings are allowed, so that nobody has to remember which one a command takes.
     if option is not None and argument is not None:
         raise typer.BadParameter("It is given twice, as an option and as an argument.", param_hint=hint)
     path = option or argument
@@ -336,6 +339,15 @@ def folder_words(folder: Path) -> tuple[str, ...]:
     if folder == Path():
         return ()
     return "-C", str(folder)
+
+
+def load_key(file: Path | None) -> PublicKey | None:
+    """Read a public key, if a file is named."""
+    from ..bundle import PublicKey
+
+    if file is None:
+        return None
+    return PublicKey.load(file)
 
 
 def keys_of(folder: Path, passphrase_file: Path | None) -> KeyPair:

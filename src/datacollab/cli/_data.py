@@ -73,9 +73,11 @@ def _deal(name: str, files: dict[Path, int], *, columns: int | None, data_dir: P
     if there := [str(file) for file in files if file.exists()]:
         raise ValueError(f"{', '.join(there)}: there already. Remove them, or choose another directory.")
     X, y = datasets.load(name, data_dir=data_dir)
+    # Without replacement: parties with rows in common would learn more than real ones.
     if (n_wanted := sum(files.values())) > len(y):
         raise ValueError(f"Expected at most the {len(y)} rows of {name}, got {n_wanted}. Ask for fewer.")
     feature, target = _NAMES.get(name, ("x", "y"))
+    # Numbers of equal width, so that columns sort by them.
     width = len(str(X.shape[1]))
     names = [f"{feature}_{number:0{width}d}" for number in range(1, X.shape[1] + 1)]
     # The columns that vary most: pixels at the rim are zero in all rows.

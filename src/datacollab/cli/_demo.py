@@ -188,6 +188,7 @@ def _score_ways(data: Dataset, n_parties: int, n_rows: int, seed: int) -> dict[s
     def score(predicted: Any) -> float:
         return float(np.mean(predicted == data.y[test]))
 
+    # All classes in one order: a party may have rows of some of them only.
     def probabilities(kind: Callable[[FloatArray, Any], Any], rows: tuple[FloatArray, Any], *, public: bool) -> Any:
         if public:
             rows = _append(rows, X_public, y_public)
@@ -203,6 +204,7 @@ def _score_ways(data: Dataset, n_parties: int, n_rows: int, seed: int) -> dict[s
     rows = DataCollaborationClassifier(
         obfuscator("pca", N_COMPONENTS), ODC(), SVC(C=10.0), fit_on=X_public, random_state=seed
     ).fit(X, y, groups=names, anchor=anchor, anchor_target=target)
+    # Few: each of them predicts all test rows through its own map.
     judging = list(own)[:N_JUDGING]
     asked = np.resize(list(own), len(X_test))
     with_public = [_append(each, X_public, y_public) for each in own.values()]
@@ -265,6 +267,7 @@ def play_sums(
     space = CommonSpace(public, draw(32))
     keys = {name: MaskKey(draw(32)) for name in own}
     roster = {name: key.public for name, key in keys.items()}
+    # Noise and penalty as the commands take them by default.
     usual = space.recommended
     plan = SumsPlan(
         roster, n_components=space.n_components, classes=classes, noise=usual.noise, least_penalty=usual.least_penalty
@@ -480,6 +483,7 @@ def _exchange(root: Path) -> Iterator[tuple[str, str]]:
     for party in USUAL_PARTIES:
         yield "A party joins.", f"party join project.toml anchor.dcanchor --owner {owner}/public.key -C {party}"
         keys = [PublicKey.load(root / other / "public.key") for other in USUAL_PARTIES if other != party]
+        # Played alone here; people read their fingerprints out to each other.
         heard = " ".join(f"--heard {key.fingerprint}" for key in keys[:2])
         sharing = f"party share tables/{party}.csv --approve {heard} -C {party}"
         yield "It looks at what would leave, has two others read out their fingerprints, and shares once.", sharing
@@ -501,6 +505,7 @@ def _play_roles(output: Path, *, quiet: bool) -> Path:
         if not quiet:
             typer.secho(f"# {note}", dim=True)
             typer.echo(f"$ datacollab {words}")
+        # In processes of their own, as at institutions: nothing is handed on but files.
         command = [sys.executable, "-m", "datacollab", *shlex.split(words)]
         ended = subprocess.run(command, cwd=output, stdout=subprocess.DEVNULL if quiet else None, check=False)
         if ended.returncode:

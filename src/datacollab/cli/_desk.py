@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 def desk(report: Report, folder: WorkFolder, port: int, no_browser: bool) -> None:
+    # All are looked for first, so that one sentence names what to install.
     for package in ("jinja2", "starlette", "python_multipart", "uvicorn"):
         require(package, "desk")
     from ..desk.web import Session, bind_socket, door_page, serve

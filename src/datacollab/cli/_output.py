@@ -94,6 +94,7 @@ def _warnings_as_lines() -> Iterator[None]:
             else:
                 usual(message, category, *where)
 
+        # Once for each place, as Python does; a batch of a table may warn many times.
         warnings.simplefilter("default", DataCollabWarning)
         warnings.showwarning = show  # type: ignore[assignment]
         yield
@@ -193,6 +194,7 @@ def show_adjusted(adjusted: Mapping[str, Any], report: Report, *, is_summarised:
 
 def show_rows(rows: Sequence[tuple[str, str]], report: Report) -> None:
     """Print figures by their names."""
+    # Two spaces after the longest name.
     width = max((len(name) for name, _ in rows), default=0) + 2
     for name, figure in rows:
         report.line(f"  {name:<{width}}{figure}")

@@ -12,12 +12,11 @@ from typing import Any
 
 import typer
 
-from ..bundle import PublicKey
 from ..errors import ExchangeError
 from ..exchange.party_folder import Explained, PartyFolder, ReleaseSummary, SumsSummary, assessment, deadline_passed
 from ..exchange.project import Project, column_questions, load_project, project_changes, table_batches, unknown_levels
 from ..exchange.steps import SIDES, STEPS, score_rows
-from ._command import WorkFolder, at_terminal, says_yes, sending
+from ._command import WorkFolder, at_terminal, load_key, says_yes, sending
 from ._output import Report, list_names, make_private_file, show_adjusted, show_rows
 from ._progress import shown_progress
 
@@ -130,8 +129,7 @@ def join(report: Report, folder: WorkFolder, project: Path, anchor: Path | None,
     """Set up the folder, and name the fingerprints to compare; changes of a revised project are asked about."""
     _ask_about_changes(report, folder, project, yes)
     folder.check_public_key()
-    owner_key = owner and PublicKey.load(owner)
-    joined = PartyFolder.join(folder.path, project, anchor, owner=owner_key, passphrase=folder.passphrase)
+    joined = PartyFolder.join(folder.path, project, anchor, owner=load_key(owner), passphrase=folder.passphrase)
     agreed = joined.project
     report.facts |= {
         "party": joined.name,
@@ -161,6 +159,7 @@ def _ask_about_changes(report: Report, folder: WorkFolder, project: Path, yes: b
     before = load_project(there)
     after = load_project(project)
     members = [(each.owner, each.analyst) for each in (before, after)]
+    # The same file, another project or an older one: nothing to agree to here.
     if before.digest == after.digest or members[0] != members[1] or after.revision < before.revision:
         return  # `PartyFolder.join` refuses what is no revision.
     changes = project_changes(before, after)
@@ -228,11 +227,13 @@ def share(
 
 def _ask_for_fingerprints(opened: PartyFolder, report: Report) -> None:
     """Ask the approver for fingerprints that other institutions read out, until enough are confirmed."""
+    # An owner who invents parties could read a party's sums: their keys have to be other institutions' own.
     while (n_more := opened.n_unconfirmed()) and not report.as_json and at_terminal():
         typed = typer.prompt(f"Fingerprint that an institution read out to you ({n_more} to go)", err=True)
         try:
             report.line(f"This is the key of {opened.confirm([typed])[0]}.")
         except ExchangeError as error:
+            # A typing error is answered, and asked about again.
             if error.code != "NOT_CONFIRMED":
                 raise
             report.line(str(error))
@@ -250,6 +251,7 @@ def install(report: Report, folder: WorkFolder, model: Path, **options: Any) -> 
     opened = folder.party()
     with shown_progress(quiet=report.as_json) as progress:
         facts = opened.install(model, **options, progress=progress)
+    # Facts that a program may rely on; the folder has more.
     names = ("party", "project", "method", "n_components", "estimator", "n_parties", "n_rows", "created")
     report.facts = {name: facts.get(name) for name in (*names, "benefit", "sentence", "model_digest")}
     report.line(
@@ -310,6 +312,7 @@ def predict(
             f"Columns not used: {list_names(unused)}. To copy one beside the predictions: --keep "
             f"{shlex.quote(unused[0])}"
         )
+    # Predictions of a single class look like a broken model, and are what a rare class gives.
     if len(called) == 1:
         (one,) = called
         other = next(name for name in task.classes if name != one)
@@ -331,6 +334,7 @@ def evaluate(report: Report, folder: WorkFolder, table: Path, **options: Any) ->
         report.facts = scores = opened.evaluate(table, **options)
     report.line(f"{scores['n_rows']} rows, target {scores['target']}; intervals of 95 %")
     if scores["n_rows"]:
+        # Each side by one figure, and then the chosen one in full.
         if len(scores["sides"]) > 1:
             sides = [(side, score_rows(each)[0]) for side, each in scores["sides"].items()]
             show_rows([(f"{name}, {SIDES[side]}", figure) for side, (name, figure) in sides], report)

@@ -29,6 +29,7 @@ def shown_progress(quiet: bool = False, *, steps: int | None = None, first: str 
     if quiet:
         yield lambda step, share=None: None
         return
+    # Standard output is for results, which a program may read.
     console = Console(stderr=True)
     start = time.monotonic()
     n_begun = 0

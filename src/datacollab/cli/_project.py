@@ -14,7 +14,7 @@ from ..bundle import PublicKey, mask_card_in, unpack, write_atomically
 from ..errors import ExchangeError
 from ..exchange import project as projects
 from ..sums import FEWEST_PARTIES
-from ._command import WorkFolder, sending
+from ._command import WorkFolder, load_key, sending
 from ._output import Report
 
 
@@ -120,7 +120,7 @@ def show(report: Report, file: Path) -> None:
 
 
 def verify(report: Report, file: Path, owner: Path | None) -> None:
-    project, _ = projects.read_project(file, owner=owner and PublicKey.load(owner))
+    project, _ = projects.read_project(file, owner=load_key(owner))
     report.facts = {"project": project.name, "project_digest": project.digest, "owner": project.owner.fingerprint}
     report.line(f"{file}: signed by {project.owner.fingerprint}. Digest {project.digest}")
     if owner is None:
@@ -186,6 +186,7 @@ def _is_signed(file: Path) -> bool:
     try:
         projects.load_project(file)
     except ExchangeError as error:
+        # After an edit by hand, which is what `revise` is for; any other error is the file's.
         if error.code in ("SIGNATURE_MISSING", "SIGNATURE_INVALID"):
             return False
         raise

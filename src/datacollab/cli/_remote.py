@@ -28,9 +28,12 @@ def add(report: Report, folder: WorkFolder, name: str, url: str, ca: Path | None
         elif "://" not in url:
             # Commands may run in any directory later.
             url = str(Path(url).absolute())
-        certificates = ca and os.path.relpath(ca, folder.path)
+        certificates = None
+        if ca is not None:
+            certificates = os.path.relpath(ca, folder.path)
         place = remotes.RemotePlace(name=name, url=url, ca=certificates)
         places = remotes.read_places(folder.path)
+        # A second remote under the name of the first would take over its memory.
         if name in places:
             raise ExchangeError(
                 "ALREADY_THERE",
@@ -46,6 +49,7 @@ def remove(report: Report, folder: WorkFolder, name: str) -> None:
         place = remotes.choose_place(folder.path, name)
         others = {each: there for each, there in remotes.read_places(folder.path).items() if each != name}
         remotes.write_places(folder.path, others)
+        # Its memory goes with it: a remote that is added again under this name starts anew.
         remotes.forget(folder.path, name)
     report.facts = {"removed": name, "url": place.url}
     report.line(f"{folder.path}: remote {name} is forgotten. What lies at {place.url} stays there.")
@@ -53,24 +57,24 @@ def remove(report: Report, folder: WorkFolder, name: str) -> None:
 
 def push(report: Report, folder: WorkFolder, files: list[Path] | None, remote: str | None) -> None:
     with _at_work(folder, remote, report, files or ()) as work:
-        # Remembered before the file goes: a hub that later denies that it came is found out.
+        # Remembered at once, as later steps may be interrupted: a hub that denies the file later is found out.
         def remember(sha256: str) -> None:
-            work.keep(work.kept().expecting(sha256))
+            work.keep(work.memory().expecting(sha256))
 
         with shown_progress(quiet=report.as_json) as progress:
-            back = work.kept().withdrawn
+            back = work.memory().withdrawn
             done = remotes.push(work.there, work.remote, files or (), withdrawn=back, has=remember, tell=progress)
         work.record("push", done.sent)
         _show_pushed(done, folder.path, work.place, report)
         _show_refused(done.refused, report)
-        work.witness(work.there, work.kept())
+        work.witness(work.there, work.memory())
 
 
 def pull(report: Report, folder: WorkFolder, remote: str | None) -> None:
     at = folder.path
     done = remotes.Pulled()
     with _at_work(folder, remote, report) as work, shown_progress(quiet=report.as_json) as progress:
-        before = work.kept()
+        before = work.memory()
         try:
             done, kept = remotes.pull(work.there, work.remote, before, keep=work.keep, done=done, tell=progress)
         finally:
@@ -81,6 +85,7 @@ def pull(report: Report, folder: WorkFolder, remote: str | None) -> None:
         report.facts["next"] = next_commands(at, done.came, is_analyst=now.is_analyst)
         for line in report.facts["next"]:
             report.line(f"Next: {line}")
+        # The first project file: whose it is, only the telephone can tell.
         if "agreement" in done.came.values() and now.project is not None and work.there.project is None:
             report.line(f"Owner {now.project.owner.fingerprint}, project {now.project.fingerprint}:")
             report.line("compare them with the owner by telephone before you join.")
@@ -100,14 +105,14 @@ def status(report: Report, folder: WorkFolder, remote: str | None) -> None:
         report.facts = {"remote": work.place.name, "url": work.place.url}
         report.facts |= {name: getattr(state, name) for name in names}
         _show_status(work.place, state, report)
-        work.witness(work.there, work.kept())
+        work.witness(work.there, work.memory())
 
 
 def withdraw(report: Report, folder: WorkFolder, file: str, remote: str | None) -> None:
     with _at_work(folder, remote, report) as work:
         entry = remotes.withdrawable(work.there, work.remote, file)
         work.remote.withdraw(entry, folder=work.there)
-        work.keep(work.kept().without(entry.sha256))
+        work.keep(work.memory().without(entry.sha256))
         work.record("withdraw", {entry.sha256: entry.kind})
     report.facts = {"withdrawn": entry.sha256, "kind": entry.kind}
     report.line(f"The {entry.kind} {entry.sha256[:16]} was taken back from {work.place.name}.")
@@ -147,7 +152,7 @@ class _Work:
     remote: remotes.Remote
     report: Report
 
-    def kept(self) -> remotes.Kept:
+    def memory(self) -> remotes.Kept:
         """Return the folder's memory of the remote."""
         return remotes.Kept.read(self.at, self.place.name)
 

@@ -207,10 +207,12 @@ class _Disclosure:
         attackers = tuple(
             (rows[0][0], *(f"{auc} {rating}" for _, auc, rating in rows)) for rows in zip(*columns, strict=True)
         )
+        # The largest total that was measured with a rare class.
         rare = next(each for each in reversed(measured) if each.rare)
         ten = ", ".join(f"{words} {auc}" for words, auc, _ in membership_rows(rare))
         after = [f"{heads[place + 1]}: {how}." for place, (how, _) in enumerate(nearest)]
         after.append(f"Rare classes reveal more. If ten people are of a class, among {rare.n_rows:,} rows: {ten}.")
+        # A class of few people is where a total says most of each.
         if task.classes and len(task.classes) <= _MOST_CLASSES:
             classes, counts = np.unique(y, return_counts=True)
             least = counts.argmin()

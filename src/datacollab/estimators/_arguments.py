@@ -36,6 +36,7 @@ def join_parties(X: Any, y: Any, groups: ArrayLike | None, party_column: str | i
     targets: dict[Any, Any] = dict.fromkeys(tables)
     if y is not None:
         targets = _by_party(y)
+    # A list of tables beside a dict of targets names parties by places here and by names there.
     if different := [party for party in [*tables, *targets] if (party in tables) != (party in targets)]:
         raise ValueError(
             f"X has tables of {len(tables)} parties, y has {len(targets)} entries, and only one of them has "
@@ -43,6 +44,7 @@ def join_parties(X: Any, y: Any, groups: ArrayLike | None, party_column: str | i
         )
     are_texts = all(isinstance(party, str) for party in tables)
     are_integers = all(isinstance(party, Integral) for party in tables)
+    # Names of both kinds cannot be sorted, and a row's owner is looked up by its name.
     if not tables or not (are_texts or are_integers):
         raise ValueError(f"X has {len(tables)} parties; expected some, with names that are all texts or all integers.")
     for party, table in tables.items():
@@ -116,6 +118,7 @@ def check_anchor(X: Any, anchor: Any) -> None:
     of_X = np.shape(X)
     of_anchor = np.shape(anchor)
     is_frame = hasattr(X, "columns")
+    # Frames are joined by names; of arrays nothing but the width can be compared.
     is_other = is_frame != hasattr(anchor, "columns") or (not is_frame and of_X[1:] != of_anchor[1:])
     if len(of_anchor) != 2 or 0 in of_anchor or is_other:
         raise AnchorError(
@@ -180,6 +183,7 @@ def count_before_folds(anchor: Any) -> int:
     while frame := frame and frame.f_back:
         if str(frame.f_globals.get("__name__")).startswith("sklearn."):
             n_rows = max([n_rows, *getattr(frame.f_locals.get("X"), "shape", ())[:1]])
+            # The whole X is higher than the anchor that came, and somewhere there is an anchor as high as X.
             if n_rows > np.shape(anchor)[0] and any(_holds(each, n_rows) for each in frame.f_locals.values()):
                 return int(n_rows)
     return 0
@@ -193,5 +197,6 @@ def _holds(value: Any, n_rows: int) -> bool:
         return False
     # A call's own arguments may be kept in a mapping, X and y among them.
     others = [each for name, each in value.items() if name not in ("X", "y")]
+    # Tables alone: a target has as many rows, and was not cut.
     heights = [each.shape[0] for each in others if len(getattr(each, "shape", ())) == 2]
     return n_rows in heights or any(_holds(each, n_rows) for each in others)

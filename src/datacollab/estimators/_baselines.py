@@ -85,11 +85,13 @@ class PartyStratifiedKFold(BaseCrossValidator):
             raise ValueError("PartyStratifiedKFold needs groups, one party name per row, or party_column.")
         _, names = owners(X, groups, self.party_column)
         parties, codes, counts = np.unique(names, return_inverse=True, return_counts=True)
+        # Every fold is predicted by models of the others, so each party needs a row in every fold.
         small = {party: n for party, n in zip(parties.tolist(), counts.tolist(), strict=True) if n < self.n_splits}
         if small:
             raise ValueError(f"n_splits={self.n_splits} needs at least as many rows of every party; got {small}.")
 
         classes = np.zeros_like(codes)
+        # Numbers are no classes: then folds are stratified by party alone.
         if y is not None and type_of_target(y) in {"binary", "multiclass"}:
             classes = np.unique(np.asarray(y), return_inverse=True)[1]
         ties = np.arange(len(codes))
@@ -136,6 +138,7 @@ class _Baseline(MetaEstimatorMixin, BaseEstimator, ABC):
         # Survival models read targets of several fields.
         if not isinstance(self.estimator, SurvivalModel):
             check_single_targets(target, "y", AgreementError)
+        # None is left to the model to refuse, as scikit-learn's checks expect.
         self._fit(X, None if y is None else target, groups)
         return self
 

@@ -129,6 +129,7 @@ class PlayedSums:
         return self._at_home("predict_proba", X, names)
 
     def _at_home(self, method: str, X: Any, names: NDArray[Any]) -> NDArray[Any]:
+        # Rows of nobody, or of a party that came later, are predicted by the common model alone.
         common = CombinedModel(self.space, self.model)
         if not len(names):
             return np.asarray(getattr(common, method)(X))
@@ -193,6 +194,7 @@ class _Supervised(BaseDataCollaboration):
         """Whether sums are shared: by default, unless a parameter is set that only rows have a use for."""
         names = self._row_parameters
         culprits = ", ".join(names) or "sharing"
+        # Contradictions are refused: to ignore one parameter could share rows where sums were meant.
         if getattr(self, "scale", None) is not None and (names or self.sharing == "rows"):
             raise ValueError(
                 f"{type(self).__name__}: scale is for sums, and {culprits} has rows shared. Leave "
@@ -505,6 +507,7 @@ class DataCollaborationRegressor(RegressorMixin, _Supervised):
                 f"{type(self).__name__}: scale='log' is for y of 0 or more, and {(target < 0).sum()} of {len(target)} "
                 "entries are below. Correct them, or leave out the scale."
             )
+        # One entry of a million among hundreds would set the noise for all.
         low, high = fences(target, scale=self.scale)
         if n_beyond := int(((target < low) | (target > high)).sum()):
             advice = "Correct mistyped entries"
@@ -741,6 +744,7 @@ class DataCollaborationSurvival(BaseDataCollaboration):
         return self.estimator
 
     def _integrator_for(self, shares: Sequence[Share]) -> BaseIntegrator:
+        # With an intercept, as maps of the parties are centred in different places; no wider than the narrowest share.
         return LTI(DefaultNumber(min(share.representation.shape[1] for share in shares)), fit_intercept=True)
 
     def _analyst(self, integrator: Any, estimator: Any) -> Analyst:

@@ -72,6 +72,7 @@ def warn_of_scorer(groups: ArrayLike | None, party_column: str | int | None, *, 
 
     It turns the error that follows into a score of nan.  Other callers see the error itself.
     """
+    # Called by scikit-learn, there is no other sign that it is a scorer that asks.
     caller = str(sys._getframe(depth).f_globals.get("__name__"))
     if groups is None and party_column is None and caller.startswith("sklearn."):
         warnings.warn(
@@ -243,6 +244,7 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        # Tags are those of the map that rows go through first; scikit-learn's own checks ask for them.
         if hasattr(self.obfuscator, "fit"):
             accepted = get_tags(self.obfuscator).input_tags
             tags.input_tags.allow_nan = accepted.allow_nan
@@ -334,6 +336,7 @@ def _fit_and_share(
 
 def _lower_default(f: Any, rows: Any) -> None:
     """Lower the default of a linear map to the size of the rows as numbers; other maps do so in `fit`."""
+    # The last step of a pipeline has the number of columns.
     reducer = getattr(f, "steps", [("", f)])[-1][1]
     if isinstance(reducer, PCA | GaussianRandomProjection) and isinstance(reducer.n_components, DefaultNumber):
         table = plain_table(rows, "X", ValueError)
@@ -364,6 +367,7 @@ def _draw_seed(random_state: np.random.RandomState | None) -> np.random.RandomSt
 
 def clone_with_seeds(estimator: Any, random_state: np.random.RandomState | None) -> Any:
     """Return a clone in which every ``random_state`` left at None is drawn from ``random_state``."""
+    # "auto", which the analyst replaces.
     if isinstance(estimator, str):
         return estimator
     copy = clone(estimator)
@@ -424,14 +428,15 @@ class BaseDataCollaboration(PlayedRoles):
         """
         self._validate_params()
         X, y, groups = join_parties(X, y, groups, self.party_column)
-        X, y = validate_data(self, self._check_rows(X), y, skip_check_array=True)
-        target = self._targets(y, "y")
+        X, values = validate_data(self, self._check_rows(X), y, skip_check_array=True)
+        target = self._targets(values, "y")
         check_consistent_length(X, target)
         X, names, anchor, random_state = self._begin(X, groups, anchor)
         if is_classifier(self):
             # Parties that code one class in different ways would train a model on nonsense.
             check_coding({party: plain_column(target[rows]) for party, rows in by_party(names).items()})
         if anchor_target is not None:
+            # Sums take rows without a target for anchor alone; graphs over rows need all of them.
             column = one_per_anchor_row(anchor_target, _num_samples(anchor), may_lack=self._shares_sums)
             anchor_target = self._targets(column, "anchor_target")
         self._play(X, target, names, anchor, anchor_target, random_state)
@@ -503,6 +508,7 @@ def warn_of_anchor(X: Any, anchor: Any) -> None:
 def _other_units(X: Any, anchor: Any) -> str | None:
     """Say how the anchor's numbers differ from those of X in most columns; None if they do not."""
     pairs = [(ours[np.isfinite(ours)], theirs[np.isfinite(theirs)]) for ours, theirs in _numbers(X, anchor)]
+    # Columns that are constant at the parties have no unit to compare.
     pairs = [(ours, theirs) for ours, theirs in pairs if len(theirs) and len(ours) and np.ptp(ours) > 0]
     if not pairs:
         return None

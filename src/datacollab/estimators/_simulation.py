@@ -194,6 +194,7 @@ class PartySimulation:
         for way, (words, colour, mark) in enumerate(WAYS.values(), start=1):
             at = places + 0.16 * (way - 3)  # five marks beside one another, the middle one on the line
             above.errorbar(means[way], at, xerr=errors[way], fmt=mark, color=colour, label=words, **style)
+        # Marks to one side of the line are better or worse than one party alone.
         below.axvline(0.0, color=WAYS["local"][1], linewidth=1.5, zorder=0)
         for name, at in zip(_WITH_OTHERS, (places - 0.12, places + 0.12), strict=True):
             _, colour, mark = WAYS[name]
@@ -307,6 +308,7 @@ def simulate_parties(
     random = check_random_state(random_state)
     numbers = sorted({*np.atleast_1d(np.asarray(n_parties)).tolist()})
     known_task = task in ("auto", "classification", "regression")
+    # One draw has no interval, and sums of two parties tell each the other's.
     if n_draws < 2 or not numbers or numbers[0] < FEWEST_PARTIES or not known_task:
         raise ValueError(
             f"n_draws={n_draws}, n_parties={n_parties}, task={task!r}: expected at least 2 draws, at least "
@@ -335,7 +337,6 @@ def simulate_parties(
         n_anchors = np.shape(anchor)[0]
     n_dealt = len(target) - n_test - n_public
     settings = _choose_settings(numbers, n_dealt, len(target))
-    most_parties = settings[-1][0]
     learners = _make_learners(estimator, is_number)
     labels = None
     if anchor_target is not None:
@@ -344,10 +345,12 @@ def simulate_parties(
     scores = []
     if anchor is not None:
         check_anchor(X, anchor)
+        # A category that no public row has is refused at once, and not after half of the draws.
         TableEncoder(unknown="refuse").fit(anchor).transform(X)
     for place in range(n_draws):
         stratify = None if is_number else target
         seed = random.randint(2**31 - 1)
+        # Each draw has its own rows held out, so that the interval also covers which rows these are.
         rest, test = train_test_split(np.arange(len(target)), test_size=n_test, stratify=stratify, random_state=seed)
         dealt = rest[n_public:]
         if anchor is None:
@@ -369,12 +372,7 @@ def simulate_parties(
     rows = f"{n_rows} rows" if n_rows == len(target) else f"{len(target)} of {n_rows} rows, taken by chance"
     of_public = _describe_public(n_public, n_anchors, labels)
     notes = [f"{rows}; each of {n_draws} draws holds out a third, {n_test} rows, and {of_public}."]
-    notes += [f"{k} parties: left out, with fewer than {_FEWEST_ROWS} rows each." for k in numbers if k > most_parties]
-    if space.alike:
-        notes.append(_ALIKE)
-    if estimator is None:
-        notes.append(_CHOSEN)
-    notes.append(_SIMULATED)
+    notes += _list_limits(numbers, settings[-1][0], space.alike, estimator is None)
     # (n_draws, n_settings, n_ways, n_metrics) the other way round.
     by_metric = np.reshape(scores, (n_draws, len(settings), *np.shape(scores)[1:])).transpose(3, 1, 2, 0)
     return PartySimulation(
@@ -411,6 +409,16 @@ def _make_learners(estimator: Any, is_number: bool) -> tuple[Any, ...]:
         return (estimator,)
     linear = RidgeCV(np.geomspace(1e-2, 1e4, 13)) if is_number else LogisticRegression(max_iter=500)
     return make_pipeline(StandardScaler(), linear), _IN_MAP, _OWN
+
+
+def _list_limits(numbers: Sequence[int], most: int, is_alike: bool, are_chosen: bool) -> list[str]:
+    """Return sentences on parties and models that were left out, and on the limits of any simulation."""
+    notes = [f"{k} parties: left out, with fewer than {_FEWEST_ROWS} rows each." for k in numbers if k > most]
+    if is_alike:
+        notes.append(_ALIKE)
+    if are_chosen:
+        notes.append(_CHOSEN)
+    return [*notes, _SIMULATED]
 
 
 def _describe_public(n_public: int, n_anchors: int, labels: NDArray[Any] | None) -> str:
@@ -465,6 +473,7 @@ class _Draw:
         sums = PlayedSums(self.X, self.y, parties, self.public, self.labels, **self.options, **setting)
         self.n_numbers = sums.plan.statistic.n_numbers
         own = [np.concatenate([rows, self.shared]) for rows in parties.values()]
+        # Labelled public rows are everybody's: all ways learn from them.
         everybody = np.concatenate([*parties.values(), self.shared])
         rivals = []
         for learner in learners:
@@ -490,6 +499,7 @@ class _Draw:
         y = self.y[rows]
         statistic = sums.plan.statistic
         if learner is _IN_MAP:
+            # The same model as the sums give, of these rows alone: any gain is by the others' rows.
             fit = statistic.solve(statistic.part(self.V[rows], y), noise=0.0)
             return self._outputs(replace(sums.model, fit=fit), self.V)
         if self.classes is not None and len(np.unique(y)) == 1:
@@ -505,6 +515,7 @@ class _Draw:
         rows = _safe_indexing(rows, self.test)
         if self.classes is None:
             return np.asarray(model.predict(rows, **using), dtype=np.float64)
+        # A party may lack classes; they get a probability of 0.
         known = getattr(model, "classes_", self.classes)
         return probabilities_of(model.predict_proba(rows, **using), known, self.classes)
 

@@ -207,6 +207,7 @@ def _pull_agreement(folder: MemberFolder, remote: Remote, done: Pulled) -> Membe
     place = folder.inbox / PROJECT_FILE
     there = folder.project
     if there is not None:
+        # A remote could offer the project of another owner, with members of its own.
         if there.owner != project.owner:
             raise ExchangeError(
                 "SIGNATURE_INVALID",
@@ -224,6 +225,7 @@ def _pull_agreement(folder: MemberFolder, remote: Remote, done: Pulled) -> Membe
 
 
 def _pull_bundle(folder: MemberFolder, remote: Remote, entry: Entry, done: Pulled, tell: Tell) -> None:
+    # Before anything is fetched: a remote could list any size.
     if entry.size > Limits().total_bytes:
         raise ExchangeError(
             "TOO_LARGE", f"A {entry.kind} at {remote.url} has {entry.size} bytes. Ask its sender, by another way."
@@ -241,6 +243,7 @@ def _pull_bundle(folder: MemberFolder, remote: Remote, entry: Entry, done: Pulle
         finally:
             if part.stat().st_size == 0:
                 part.unlink()
+    # The name of a file is its hash, so no remote can exchange one.
     if sha256_of(part) != entry.sha256:
         part.unlink()
         raise ExchangeError(
@@ -273,6 +276,7 @@ def _check_file(folder: MemberFolder, part: Path, entry: Entry, url: str) -> Pat
     """Return the file's place in the inbox; None if a later file lies there."""
     what = f"A {entry.kind} from {url}"
     address = _read_file(part, folder, what)
+    # A listing is the remote's word; the file's own kind counts.
     if address.kind.name != entry.kind:
         raise ExchangeError("WRONG_KIND", f"{what} is in truth {address.kind.name}. Do not use it; ask its sender.")
     if folder.key not in address.recipients:

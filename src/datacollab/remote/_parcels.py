@@ -108,6 +108,7 @@ def read_address(bundle: Envelope, project: Project, what: str) -> Addressed:
         raise ExchangeError(
             "WRONG_KIND", f"Expected one of {', '.join(KINDS)}; {what} is {bundle.kind}, which is not carried."
         )
+    # Files of one version of a project say nothing under the rules of another.
     if bundle.facts.get("project_digest") != project.digest:
         raise ExchangeError(
             "PROJECT_HASH_MISMATCH",
@@ -120,6 +121,7 @@ def read_address(bundle: Envelope, project: Project, what: str) -> Addressed:
     sender = _keys(kind.sender, project, party)[0]
     if bundle.signer is None:
         raise ExchangeError("SIGNATURE_MISSING", f"{what} is not signed. Ask the sender for a signed file.")
+    # The project names who makes each kind of file; a party's share is no other party's.
     if bundle.signer != sender:
         raise ExchangeError(
             "SIGNATURE_INVALID",
@@ -327,6 +329,7 @@ def parcel_of(path: Path, folder: MemberFolder) -> Parcel:
             size = os.fstat(file.fileno()).st_size
             envelope = read_envelope(file, size, what=str(path))
             file.seek(0)
+            # Of the same open file, so that the bytes that were checked are those that are sent.
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise ExchangeError(
@@ -383,6 +386,7 @@ class Kept:
                 raise ValueError
         except FileNotFoundError:
             return cls()
+        # Not taken for empty: that would hide a log that was cut.
         except (AttributeError, KeyError, TypeError, ValueError):
             raise ExchangeError(
                 "STATE_DAMAGED",

@@ -110,6 +110,7 @@ def kind_of_remote(url: str) -> RemoteKind:
         kind = entry.load()()
         if not isinstance(kind, RemoteKind):
             raise TypeError("it is no RemoteKind")
+    # Code of others: nothing is known of its errors.
     except Exception as error:
         raise ExchangeError(
             "REMOTE_INVALID", f"The plugin for {url} ({entry.value}) cannot be loaded: {error}. Install it again."
@@ -148,6 +149,7 @@ def write_places(folder: Path, places: Mapping[str, RemotePlace]) -> None:
 def choose_place(folder: Path, name: str | None) -> RemotePlace:
     """Return the remote of a name, or the only one; raise REMOTE_UNKNOWN."""
     places = read_places(folder)
+    # Nobody has to name the only remote.
     if name is None and len(places) == 1:
         return next(iter(places.values()))
     if name in places:

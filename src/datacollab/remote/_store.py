@@ -139,6 +139,7 @@ class StoreRemote(Remote):
             source.seek(done)
             while piece := source.read(_PIECE):
                 done += len(piece)
+                # A file that grows while it is read would fill the disk.
                 if done > min(entry.size, Limits().total_bytes):
                     raise ExchangeError("TOO_LARGE", f"{place} is larger than it was listed. Run the command again.")
                 target.write(piece)
@@ -154,7 +155,7 @@ class StoreRemote(Remote):
             project=project.name,
             digest=project.digest,
             revision=project.revision,
-            deadline=deadline and deadline.isoformat(),
+            deadline=None if deadline is None else deadline.isoformat(),
             quorum=project.fewest_parties,
             shared=tuple(sorted(shared)),
             missing=tuple(name for name in project.parties if name not in shared),
@@ -263,6 +264,7 @@ class StoreRemote(Remote):
 
     def _open(self, place: str, **options: Any) -> BinaryIO | Any:
         """Open a file to read it: on this machine only a regular file, and no link."""
+        # Somebody else may have put a link there, or a FIFO that never ends.
         if isinstance(self._files, self._local):
             return open_regular(Path(place), follow=False)
         return self._files.open(place, "rb", **options)
@@ -285,6 +287,7 @@ class StoreRemote(Remote):
         part = f"{folder}/.{file}.{secrets.token_hex(8)}.part"
         with self._reached():
             self._files.makedirs(folder, exist_ok=True)
+            # Names end with chance, so parts of killed commands would pile up.
             for leftover in self._names(folder):
                 if leftover.rsplit("/", 1)[-1].startswith(f".{file}."):
                     self._files.rm_file(leftover)  # of a command that was killed: nobody else has this very file
@@ -303,6 +306,7 @@ class StoreRemote(Remote):
                     raise ExchangeError(
                         "HASH_MISMATCH", f"{name} was changed while it was sent. Nothing was left; run it again."
                     )
+                # Others list whole files alone: the part has a hidden name.
                 self._files.mv(part, place)
             except BaseException:
                 with contextlib.suppress(Exception):

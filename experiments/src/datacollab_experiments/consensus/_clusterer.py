@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from datacollab._validation import HasMethods, Interval, PartyName
 from datacollab.errors import AnchorError
-from datacollab.estimators._roles import by_party, owners, seeded
+from datacollab.estimators._roles import by_party, clone_with_seeds, owners
 
 from ._labels import consensus_labels
 
@@ -140,7 +140,9 @@ class ConsensusClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
         rows, anchor = _numbers(rows, "X"), _numbers(anchor, "anchor")
         random_state = None if self.random_state is None else check_random_state(self.random_state)
         self.anchor_labels_ = {
-            party: np.asarray(seeded(self._clusterer(), random_state).fit(_safe_indexing(rows, index)).predict(anchor))
+            party: np.asarray(
+                clone_with_seeds(self._clusterer(), random_state).fit(_safe_indexing(rows, index)).predict(anchor)
+            )
             for party, index in by_party(names).items()
         }
         self.consensus_ = consensus_labels(self.anchor_labels_, self.n_clusters, random_state=random_state)

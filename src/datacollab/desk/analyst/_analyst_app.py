@@ -72,6 +72,7 @@ class AnalystDesk(Desk):
     @property
     def n_there(self) -> int:
         """How many parties' files were taken."""
+        # By files alone: to open each for every page would take seconds.
         return sum((self.path / "shares" / f"{name}{self.ending}").is_file() for name in self.folder.project.parties)
 
     def integration(self) -> Integration | None:
@@ -85,6 +86,7 @@ class AnalystDesk(Desk):
 
     def lacks(self, path: str) -> tuple[str, str]:
         """Return a sentence on anything missing before the step at a path can be taken, and the page to go to."""
+        # Below the quorum, a total or a model would say too much of the few.
         if path in (INTEGRATE, EFFECT) and self.n_there < self.folder.quorum:
             return f"{self.n_there} of {self.folder.quorum} files are there.", SHARES
         if path != EXPORT:

@@ -71,6 +71,7 @@ class PartyDesk(Desk):
         self.commands = commands
         self.offer: Offer | None = None
         self._passphrase = passphrase
+        # Pages are answered in several threads.
         self._lock = threading.Lock()
         self._opened: tuple[tuple[int, ...], PartyFolder] | None = None
         self.table: Path | None = self.files.find_copy("table")
@@ -135,7 +136,9 @@ class PartyDesk(Desk):
         ranked = ("/evaluate", "/explain", "/distil")
         if project.sharing is not None:
             of_rows = ("/release", "/approve", "/explain", "/distil", "/forget")
-            return (*of_rows, *results) if project.sharing.is_study else of_rows
+            if project.sharing.is_study:
+                return *of_rows, *results
+            return of_rows
         of_kind = {"effect": (*results, *ranked), "none": ranked, "survival": ("/distil",)}
         return ("/sums", *of_kind.get(project.task.kind, ()))
 
@@ -150,6 +153,7 @@ class PartyDesk(Desk):
             return "This project has no such step.", "/"
         if path in ("/release", "/approve", "/sums") and not self.has_anchor:
             return "The anchor is not here yet. When it has come from the owner, join again with it.", "/join"
+        # A model is for those who have shared, and works with the secrets of that share.
         if path in ("/model", "/distil") and self.last_share_entry() is None:
             return "Nothing was shared yet, so nothing comes back.", "/sums" if self.of_sums else "/approve"
         has_model = self.has("model.dcmodel")
@@ -178,7 +182,7 @@ class PartyDesk(Desk):
             self.table = None
         self.choose(self.table)
         self.replace_offer(None)
-        # Figures of a distilled model are of anchor rows, which are nobody's.
+        # A distilled model predicts without the map, so its figures stay.
         self.done = {verb: result for verb, result in self.done.items() if verb == "distil"}
         self.files.clear()
 
@@ -201,6 +205,7 @@ class PartyDesk(Desk):
         try:
             return self.open_folder().sentence
         except ExchangeError as error:
+            # None of these is a fault: there is no model to speak of.
             if error.code in ("NOT_SHARED", "NOT_INSTALLED", "WRONG_SHARE", "FORGOTTEN"):
                 return None
             raise

@@ -54,6 +54,7 @@ def _list_checks(project_text: str) -> list[tuple[int, str, str]]:
 
 def owner_places(desk: PartyDesk) -> tuple[StepPlace, ...]:
     """Return an owner's steps; none without keys, or where another owner's project was joined."""
+    # Everybody may become an owner until they have joined another's project.
     if desk.key is None or (desk.has("project.toml") and desk.open_folder().project.owner != desk.key):
         return ()
     steps = ((PROJECT, "draft the project", "project.toml"), (ANCHOR, "make the anchor", "anchor.dcanchor"))
@@ -172,6 +173,7 @@ def _project_parts(desk: PartyDesk) -> Iterator[Page | Action]:
             job.say(f"Reading {table.path.name}, and drafting")
             public = desk.files.keep(table, as_name="public")
             if project.exists():
+                # A draft anew overwrites edits by hand; the last file stays beside it.
                 project.replace(place / "project.before.toml")
             desk.public = public
             desk.done.pop("signed", None)
@@ -185,6 +187,7 @@ def _project_parts(desk: PartyDesk) -> Iterator[Page | Action]:
         written = form.get("text")
         if not isinstance(written, str) or not written.strip() or len(written) > _MOST_LETTERS:
             raise ValueError("The project file is empty or too long. Look at the page again.")
+        # Browsers end lines with both marks; the file is signed as other programs write it.
         write_atomically(project, written.replace("\r\n", "\n").encode())
         # The page itself leads to the anchor, as the command's other lines do.
         lines = commands.run("project revise", file=project)

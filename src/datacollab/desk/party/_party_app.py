@@ -172,6 +172,7 @@ def _join_parts(desk: PartyDesk) -> Iterator[Page | Action]:
             if anchor is not None:
                 chosen.callback(anchor.discard)
             offer = Offer(project=read_project(file.path)[0], file=file, anchor=anchor)
+            # With the anchor the analyst could undo every party's map.
             if _own_name(desk, offer.project) == "analyst" and anchor is not None:
                 raise ValueError("You are the analyst, who must not have the anchor. Delete it, and look without it.")
             chosen.pop_all()
@@ -197,7 +198,7 @@ def _join_parts(desk: PartyDesk) -> Iterator[Page | Action]:
                 if offer.project.analyst == desk.key:
                     desk.commands.run("analyst init", project=offer.file.path)
                 else:
-                    anchor = offer.anchor and offer.anchor.path
+                    anchor = None if offer.anchor is None else offer.anchor.path
                     desk.join(offer.file.path, anchor, owner=offer.project.owner)
             finally:
                 offer.discard()
@@ -265,6 +266,7 @@ def _table_parts(desk: PartyDesk) -> Iterator[Page | Action]:
         def work(job: Job) -> None:
             kept = desk.files.find_copy("table")
             desk.files.remove("table")
+            # A table elsewhere on the disk stays chosen.
             if desk.table == kept:
                 desk.choose(None)
 
@@ -272,7 +274,9 @@ def _table_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
     def wrong(request: Request) -> dict[str, Any]:
         seen = desk.seen
-        adjusted = seen.adjusted.get("columns", {}) if seen else {}
+        adjusted = {}
+        if seen is not None:
+            adjusted = seen.adjusted.get("columns", {})
         project = desk.open_folder().project
         columns = [_describe_column(each) | {"found": adjusted.get(each.name, {})} for each in project.columns]
         return {"table": desk.require_table(), "seen": seen, "columns": columns}
@@ -288,6 +292,7 @@ def _look_into(folder: PartyFolder, table: Path) -> Seen:
     """Return findings on a table; a refusal is one of them here."""
     lines: list[str] = []
     try:
+        # The page shows how the file was read, be it plain or not.
         with notices_to(lambda line, is_plain: lines.append(line)):
             encoded = folder.encoded(table)
     except ExchangeError as error:
@@ -340,6 +345,7 @@ def _result_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
     def forget(form: FormData) -> None:
         opened = desk.open_folder()
+        # A click alone destroys nothing.
         if text(form, "name") != opened.name:
             raise ValueError(f"Nothing was destroyed. If you mean it, write the party's name, {opened.name}.")
 
@@ -433,9 +439,8 @@ def _explain_parts(desk: PartyDesk) -> Iterator[Page | Action]:
             if _FIGURE in kept:  # not an earlier desk's, which would be of other rows
                 figure = _FIGURE
         task = desk.open_folder().project.task
-        usual = "all" if task.positive is None else task.positive
         return {
-            "classes": [("", f"the usual: {usual}"), *((name, name) for name in task.classes)],
+            "classes": [("", f"the usual: {task.positive or 'all'}"), *((name, name) for name in task.classes)],
             "found": explained,
             "importance": importance[:_MOST_COLUMNS],
             "n_columns": len(importance),
@@ -486,6 +491,7 @@ def _file_parts(desk: PartyDesk, verb: str, path: str, names: Sequence[str]) -> 
 
     def download(name: str) -> Response:
         file = desk.files.path / name
+        # A file of an earlier desk may be of another table.
         if verb not in desk.done or not file.is_file():
             raise FileNotFoundError("There is no such file to be looked at. Give a table first.")
         if name.endswith(".csv"):
@@ -532,9 +538,11 @@ def _summarise_scores(evaluation: Mapping[str, Any], unit: str) -> dict[str, Any
     rows = []
     for side, scores in evaluation["sides"].items():
         # Figures of ranks are kept apart, as only two classes have them.
-        leading[side] = own = scores if figure in scores else scores.get("ranking") or {}
-        value = own.get(figure)
-        interval = own.get(f"{figure}_interval")
+        if figure not in scores:
+            scores = scores.get("ranking") or {}
+        leading[side] = scores
+        value = scores.get(figure)
+        interval = scores.get(f"{figure}_interval")
         figures = None
         if value is not None and interval:
             figures = (value, *interval)

@@ -136,8 +136,9 @@ def _sum_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
     def sums(request: Request) -> dict[str, Any]:
         question = desk.jobs.question_about(SumsSummary)
-        blocks = list(_blocks(question.about.to_text())) if question else []
-        return {"question": question, "blocks": blocks}
+        if question is None:
+            return {"question": None, "blocks": []}
+        return {"question": question, "blocks": list(_blocks(question.about.to_text()))}
 
     def share_sums(form: FormData) -> None:
         table = desk.require_table()
@@ -155,6 +156,7 @@ def _blocks(text: str) -> Iterator[tuple[str, list[Any]]]:
         for is_indented, group in groupby(paragraph.split("\n"), key=lambda line: line.startswith("  ")):
             lines = list(group)
             rows = [re.split(r"\s{2,}", line.strip()) for line in lines]
+            # Two spaces stand between columns of a table, and never within a list.
             if is_indented and min(map(len, rows)) > 1:
                 yield "table", rows
             else:
@@ -173,7 +175,9 @@ def _decide(desk: PartyDesk, form: FormData, kind: type) -> None:
         if not approver:
             raise ValueError("Write the name of the person who approves; it stays in the log, and leaves with rows.")
         opened = desk.open_folder()
+        # The policy may name the people who can approve.
         opened.policy.check_approver(approver)
+        # Keys of two others have to be heard: invented parties would leave a party's sums unmasked.
         if kind is SumsSummary:
             opened.confirm([each for each in text(form, "heard").splitlines() if each.strip()])
             opened.check_confirmed()
@@ -224,7 +228,7 @@ def fill_form(options: Mapping[str, Any]) -> dict[str, Any]:
     inputs = {each.name: each for each in _CHECK.inputs}
     entries: dict[str, Any] = {each.field: "" for each in inputs.values()}
     for name, value in options.items():
-        # A box is ticked for whatever is not the default, be it on or off.
+        # A box is ticked for the opposite of the default, be that on or off.
         entries[inputs[name].field] = isinstance(value, bool) or value
     return entries
 
@@ -249,6 +253,7 @@ def _record(project: Project, prepared: Prepared, number: int) -> dict[str, Any]
 
 
 def _entry(column: Column, block: Any) -> str:
+    # The last number of a block says that the entry was missing, and was filled in.
     if column.flag_missing and block[-1]:
         return "missing"
     if column.kind == "number":
@@ -300,12 +305,16 @@ def _picture(summary: ReleaseSummary, name: str) -> dict[str, Any]:
         figure = f"at most {figure_text(name, found)}"
         # Rounded up: a risk is never shown as less than it is.
         sentence = _SENTENCES[name].format(math.ceil(100 * found - _ROUNDING))
-    is_over = found is not None and limit is not None and found > limit
+    allowed = ""
+    is_over = False
+    if limit is not None:
+        allowed = limit_text(name, limit)
+        is_over = found is not None and found > limit
     return {
         "title": FIGURES[name],
         "figure": figure,
         "sentence": sentence,
-        "limit": "" if limit is None else limit_text(name, limit),
+        "limit": allowed,
         "known": "; ".join(known),
         "is_above": name in summary.above_limits,
         "is_red": summary.is_red(name) and not is_over,

@@ -45,6 +45,7 @@ class Session:
         self.port = host.rpartition(":")[2]
         self.cookie_name = f"datacollab-desk-{self.port}"
         self.cookie = secrets.token_urlsafe(32)
+        # A second secret, in forms: a page elsewhere could have the browser send the cookie, and not this.
         self.token = secrets.token_urlsafe(32)
         self.when_redeemed: Callable[[], None] = lambda: None
         self.secret: str | None = secrets.token_urlsafe(32)
@@ -225,6 +226,7 @@ def entrance(session: Session) -> list[Route]:
         if not session.redeem(secret):
             return PlainTextResponse("This link was used, or is of another desk. Start `datacollab desk` again.", 403)
         answer = HTMLResponse(_INSIDE)
+        # No script can read it, and no page elsewhere has it sent along.
         answer.set_cookie(session.cookie_name, session.cookie, path="/", httponly=True, samesite="strict")
         return answer
 
@@ -322,8 +324,8 @@ class Desk:
 
     def command(self, verb: str, *words: object) -> str:
         """Return the command that does the same; words that are a shell's already stay as they are."""
-        words = tuple(shlex.quote(str(word)) if isinstance(word, Path) else str(word) for word in words if word)
-        return " ".join([f"datacollab {self.role}", verb, *words, "-C", shlex.quote(str(self.path))])
+        quoted = [shlex.quote(str(word)) if isinstance(word, Path) else str(word) for word in words if word]
+        return " ".join([f"datacollab {self.role}", verb, *quoted, "-C", shlex.quote(str(self.path))])
 
     def remove(self, verb: str, names: Iterable[str]) -> None:
         """Remove the results of a step, and its files."""
@@ -365,7 +367,7 @@ class Desk:
 
             self.jobs.start(of.doing or step.doing, results, begin, at_end=discard)
 
-        return Action(of.path, act, most_files=2 if of.also else 1)
+        return Action(of.path, act, most_files=1 + bool(of.also))
 
 
 @dataclass(frozen=True)
@@ -441,6 +443,7 @@ class Pages:
 
     def _hide_paths(self, refusal: Refusal, path: str) -> Refusal:
         """Return the refusal with names of uploads in place of their paths, and labels in place of options."""
+        # The folder of an upload has a name drawn by chance, which says nothing to a reader.
         message = self.put_labels(self._upload.sub("", refusal.message), path)
         return replace(refusal, message=message, remedy=self.put_labels(refusal.remedy, path))
 
@@ -563,6 +566,7 @@ _GRACE = 2
 def bind_socket(port: int = 0) -> tuple[socket.socket, str]:
     """Return a socket of this machine alone, and its name for a browser; port 0 is one that is free."""
     try:
+        # Loopback alone: nobody else on the network can even knock.
         bound = socket.create_server((LOOPBACK, port))
     except OSError as error:
         raise OSError(
@@ -573,6 +577,7 @@ def bind_socket(port: int = 0) -> tuple[socket.socket, str]:
 
 def serve(app: ASGIApp, bound: socket.socket, scratch: Path) -> None:
     """Answer until somebody interrupts; uploads on their way are in the folder ``scratch``."""
+    # Uploads are rows: a shared folder for temporary files is no place for them.
     tempfile.tempdir = str(scratch)
     # No access log: the link that lets a browser in would be in it.
     config = uvicorn.Config(
@@ -592,6 +597,7 @@ def serve(app: ASGIApp, bound: socket.socket, scratch: Path) -> None:
 @contextmanager
 def _end_in_order() -> Iterator[None]:
     """Let every way of ending the program be like Ctrl-C, after which no upload is left."""
+    # A shell that is closed, or a system that shuts down.
     others = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before = [(each, signal.signal(each, signal.default_int_handler)) for each in others]
     try:

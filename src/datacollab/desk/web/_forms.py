@@ -67,7 +67,9 @@ class DeskFiles:
                 "TABLE_UNREADABLE",
                 f"The name of the uploaded file ends in {ending[:12]!r}. Expected one of {', '.join(allowed)}.",
             )
-        stem = own.stem if _PLAIN.fullmatch(own.stem) else as_name
+        stem = own.stem
+        if not _PLAIN.fullmatch(stem):
+            stem = as_name
         place = TemporaryDirectory(prefix="upload-", dir=self.make_folder())
         copy = Path(place.name) / f"{stem}{ending}"
         try:
@@ -90,6 +92,7 @@ class DeskFiles:
         """Return names of files with these endings in the role's inbox, where a remote puts files that came."""
         allowed = tuple(endings)
         files = [file for file in self.path.with_name(INBOX).glob("[!.]*") if file.suffix in allowed]
+        # A link in the inbox could lead to any file of this machine.
         return sorted(file.name for file in files if file.is_file() and not file.is_symlink())
 
     def of_inbox(self, name: str, endings: Iterable[str]) -> Path:
@@ -164,6 +167,7 @@ def read_inputs(form: FormData, step: Step, names: Iterable[str]) -> dict[str, A
     values: dict[str, Any] = {}
     for each in (step[name] for name in names):
         written = text(form, each.field)
+        # A box turns its input from the default: on, or off where it is on by default.
         if each.kind is bool and written == "yes":
             values[each.name] = not each.default
         elif each.kind is not bool and written:
@@ -183,6 +187,7 @@ def _parse_value(of: Input, written: str) -> Any:
         return ends
     if of.kind in (int, float):
         return _parse_number(of, written)
+    # Fields that offer a list can be sent any text all the same.
     if of.known and written not in (known := of.names()):
         raise ValueError(f"{_label(of)}: expected one of {', '.join(known)}. Choose one of them.")
     return written
@@ -241,6 +246,7 @@ def take_optional_file(form: FormData, files: DeskFiles, of: Input, *, as_name: 
     if (sent or written) and waiting == text(form, f"{prefix}offered"):
         # The page chose it by itself; it gives way to what somebody uploaded or wrote.
         waiting = ""
+    # Which one is meant, nobody can know; rows of the wrong file would be shared.
     if sent + bool(waiting) + bool(written) > 1:
         raise ValueError(
             f"More than one file was given as {of.label}: a path, an upload or the inbox's. Give one of them."
@@ -258,6 +264,7 @@ def take_files(form: FormData, files: DeskFiles, of: Input, *, as_name: str, end
     """Return files that were uploaded, or one whose path was written, or all of a folder, or all of the inbox."""
     sent = [each for each in form.getlist("upload") if isinstance(each, UploadFile) and each.filename]
     written = text(form, "path")
+    # The box is ticked beforehand, so a file that somebody gives counts before it.
     if not (sent or written) and is_ticked(form, "whole_inbox"):
         return [Chosen(files.of_inbox(name, (ending,))) for name in files.in_inbox((ending,))]
     if not sent and written and _is(place := _path(written), Path.is_dir):

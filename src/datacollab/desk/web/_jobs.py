@@ -154,7 +154,9 @@ class Jobs:
     def question_about(self, kind: type) -> Question | None:
         """Return the question of the work that has not ended, if it is about something of this kind."""
         running = self.running
-        question = running and running.question
+        if running is None:
+            return None
+        question = running.question
         if question is None or not isinstance(question.about, kind):
             return None
         return question
@@ -164,6 +166,7 @@ class Jobs:
     ) -> Job:
         """Begin a piece of work in a thread of its own."""
         with self._lock:
+            # Two at a time could open a folder whose lock the other holds, or share twice.
             if self.running is not None:
                 at_end()
                 raise ExchangeError(
