@@ -183,9 +183,9 @@ class _Disclosure:
         if len(names) <= _MOST_NAMES:
             listed = ", ".join(names)
         task = project.task
-        counts = "how many rows there are"
+        n_words = "how many rows there are"
         if task.classes:
-            counts += ", and how many of each class"
+            n_words += ", and how many of each class"
         seen = "All parties need public rows besides; here, rows of your table played them."
         if public is not None:
             seen = "All parties see the public rows: no row of a patient may be among them."
@@ -194,7 +194,7 @@ class _Disclosure:
             f"One file from each party, once: about {n_numbers:,} numbers, {message_bytes(n_numbers):,} "
             f"bytes, hidden under masks and encrypted for the analyst. No row leaves, and no target.",
             "The numbers are sums over the party's rows: all parties turn a row into other columns by one secret map; "
-            f"averages of these columns, how they vary together and with {task.target}, {counts}.",
+            f"averages of these columns, how they vary together and with {task.target}, {n_words}.",
             f"{len(project.columns)} columns go into the map: {listed}. Leave out what is not needed, with --without.",
             seen,
         )
