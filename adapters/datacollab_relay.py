@@ -24,17 +24,17 @@ from datacollab.plugins import Code, add_codes
 from datacollab.remote import (
     AGREEMENT,
     KINDS,
-    Folder,
     Kept,
     Kind,
+    MemberFolder,
     Parcel,
     Pulled,
     StoreRemote,
     Tell,
-    addressed,
     project_of,
     pull,
     push,
+    read_address,
 )
 
 __all__ = ["MOST_FILES", "PIECE", "Mailbox", "Message", "Relayed", "answer", "relay"]
@@ -98,7 +98,7 @@ class Mailbox(StoreRemote):
         _check_sealed(parcel.sealed, parcel.kind, str(parcel.path))
         super().send(parcel, **({} if tell is None else {"tell": tell}))
 
-    def from_folder(self, folder: Folder) -> dict[str, int]:
+    def from_folder(self, folder: MemberFolder) -> dict[str, int]:
         """Names and sizes of what a folder has left here: what its own key signed, and nothing that came."""
         names = {
             f"{each.project}/{each.kind}/{each.sha256}{_SUFFIXES[each.kind]}": each.size
@@ -115,8 +115,8 @@ class Mailbox(StoreRemote):
             if key not in (project.owner, project.analyst, *project.parties.values()):
                 continue
             texts[name] = len(text)
-            for each in self.list(Folder(self.path, key, project, None)):
-                if each.is_for(Folder(self.path, key, project, None)):
+            for each in self.list(MemberFolder(self.path, key, project, None)):
+                if each.is_for(MemberFolder(self.path, key, project, None)):
                     names[f"{each.project}/{each.kind}/{each.sha256}{_SUFFIXES[each.kind]}"] = each.size
         return texts | names
 
@@ -223,7 +223,7 @@ class Mailbox(StoreRemote):
             return
         project = self._project(root, name)
         with open(part, "rb") as file:
-            bundle = addressed(read_envelope(file, os.fstat(file.fileno()).st_size, what=name), project, name)
+            bundle = read_address(read_envelope(file, os.fstat(file.fileno()).st_size, what=name), project, name)
         if bundle.kind.name != kind:
             raise ExchangeError("WRONG_KIND", f"{name} is in truth {bundle.kind.name}. Do not use it; ask its sender.")
         _check_sealed(bundle.sealed, bundle.kind, name)
@@ -319,7 +319,7 @@ def answer(path: Path, message: Message) -> dict[str, Any]:
         With `error`, a code, where it was refused; the reason is logged here and not told.
     """
     try:
-        folder, mailbox = Folder.at(path), Mailbox(Path(path) / _MAILBOX)
+        folder, mailbox = MemberFolder.at(path), Mailbox(Path(path) / _MAILBOX)
         act = _said(message, "act", str)
         if act == "look":
             refused = _leave(folder, mailbox)
@@ -361,7 +361,7 @@ def relay(path: Path, members: Sequence[str], send: Send) -> Relayed:
     Relayed
     """
     done, mailbox = Relayed(), Mailbox(Path(path) / _MAILBOX)
-    own = Folder.at(path) if (Path(path) / "keys.json").is_file() else None
+    own = MemberFolder.at(path) if (Path(path) / "keys.json").is_file() else None
     if own is not None:
         done.refused[""] = _leave(own, mailbox)
     answers = dict(send({member: {"act": "look"} for member in members}))
@@ -456,7 +456,7 @@ class _Talk:
         self.refused.append(error.code)
 
 
-def _leave(folder: Folder, mailbox: Mailbox) -> list[str]:
+def _leave(folder: MemberFolder, mailbox: Mailbox) -> list[str]:
     """Put what may leave into the mailbox; codes of what may not."""
     if folder.project_file is None:
         return []
@@ -468,7 +468,7 @@ def _leave(folder: Folder, mailbox: Mailbox) -> list[str]:
     return [error.code for error in refused.values()]
 
 
-def _collect(folder: Folder, mailbox: Mailbox) -> Pulled:
+def _collect(folder: MemberFolder, mailbox: Mailbox) -> Pulled:
     done, _ = pull(folder, mailbox, Kept.read(folder.path, _KEPT), keep=lambda kept: kept.write(folder.path, _KEPT))
     for error in done.refused.values():
         _LOGGER.warning("%s: %s", error.code, error)

@@ -6,7 +6,7 @@ from datacollab_relay import Mailbox, answer, relay
 from mail import Mail
 
 from datacollab.bundle import digest
-from datacollab.remote import Folder
+from datacollab.remote import MemberFolder
 from party_world import refused
 
 MEMBERS = ("a", "b")
@@ -324,4 +324,4 @@ def test_what_waits_in_a_mailbox_is_seen_by_nobody_else(mail, lines):
     lines.round()
     for path in (mail.root / "b" / "mailbox", mail.root / "analyst" / "mailbox"):
         assert path.stat().st_mode & 0o077 == 0
-    assert Mailbox(mail.root / "analyst" / "mailbox").from_folder(Folder.at(mail.root / "analyst")) == {}
+    assert Mailbox(mail.root / "analyst" / "mailbox").from_folder(MemberFolder.at(mail.root / "analyst")) == {}

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
-from datacollab.bundle import KeyPair, PublicKey, arrays_to_bytes, decrypt, pack, sealed_to, unpack, unseal
+from datacollab.bundle import KeyPair, PublicKey, arrays_to_bytes, decrypt, list_recipients, pack, unpack, unseal
 from datacollab.bundle._bundle import KINDS
 from datacollab.exchange.log import AuditLog
 
@@ -53,7 +53,7 @@ def test_keys_seals_passphrases_and_logs(tmp_path):
         assert KeyPair.load(tmp_path / name, passphrase).public == KEY.public
     for key in (KEY, OTHER):
         assert unseal(file("seal.bin"), key, purpose=PURPOSE) == b"the anchor"
-    assert sealed_to(file("seal.bin")) == [OTHER.public.fingerprint, KEY.public.fingerprint]
+    assert list_recipients(file("seal.bin")) == [OTHER.public.fingerprint, KEY.public.fingerprint]
     assert decrypt(file("passphrase.bin"), PASSPHRASE) == b"the state"
     log = AuditLog(HERE / "log.jsonl")
     assert log.verify() == log.entries()[1]["hash"]

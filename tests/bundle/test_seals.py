@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datacollab.bundle import KeyPair, PublicKey, digest, seal, sealed_to, unseal
+from datacollab.bundle import KeyPair, PublicKey, digest, list_recipients, seal, unseal
 from datacollab.errors import ExchangeError
 from refusals import refused_with
 
@@ -26,7 +26,7 @@ def outcome(data, key, purpose="anchor of 12ab"):
 @given(st.binary(max_size=300), st.text(st.characters(codec="utf-8"), max_size=10))
 def test_each_recipient_opens_it_and_nobody_else(data, purpose):
     sealed = seal(data, [A.public, B.public, A.public], purpose=purpose)
-    assert sealed_to(sealed) == [A.public.fingerprint, B.public.fingerprint]
+    assert list_recipients(sealed) == [A.public.fingerprint, B.public.fingerprint]
     assert outcome(sealed, A, purpose) == outcome(sealed, B, purpose) == data
     assert outcome(sealed, C, purpose) == "SEAL_NOT_FOR_YOU"
     assert outcome(sealed, A, purpose + "x") == "SEAL_DAMAGED"
@@ -71,7 +71,7 @@ def test_a_recipient_named_twice_is_refused():
     doubled = SEALED[: HEADER + SLOT] + SEALED[HEADER : HEADER + SLOT] + SEALED[HEADER + 2 * SLOT :]
     assert outcome(doubled, A) == "SEAL_DAMAGED"
     with refused_with("SEAL_DAMAGED", match="twice"):
-        sealed_to(doubled)
+        list_recipients(doubled)
 
 
 def test_the_sender_cannot_show_different_contents_to_different_keys():

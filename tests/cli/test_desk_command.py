@@ -159,14 +159,14 @@ def test_a_long_upload_is_kept_whole_and_a_desk_that_closes_before_a_yes_lets_no
 def test_the_role_follows_from_the_key(world, folder, title):
     from starlette.testclient import TestClient
 
-    from datacollab.cli._command import Folder
+    from datacollab.cli._command import WorkFolder
     from datacollab.cli._desk import desk_app
     from datacollab.desk.web import Session
     from datacollab.exchange.analyst_folder import AnalystFolder
 
     AnalystFolder.init(world.root / "analyst", world.root / "project.toml")
     session = Session("127.0.0.1:8123")
-    client = TestClient(desk_app(Folder(world.root / folder), session), base_url=session.origin)
+    client = TestClient(desk_app(WorkFolder(world.root / folder), session), base_url=session.origin)
     client.get(session.link)
     assert title in client.get("/").text
 

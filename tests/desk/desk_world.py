@@ -14,10 +14,10 @@ pytest.importorskip("jinja2", reason="the extra 'desk' is not installed")
 
 from starlette.testclient import TestClient
 
-from datacollab.cli._command import COMMANDS, STEPS, Folder, lines_of
+from datacollab.cli._command import COMMANDS, STEPS, WorkFolder, lines_of
 from datacollab.desk.analyst import AnalystDesk, analyst_app
 from datacollab.desk.party import PartyDesk, party_app
-from datacollab.desk.web import Commands, Session, bound_socket
+from datacollab.desk.web import Commands, Session, bind_socket
 
 HOST = "127.0.0.1:8123"
 
@@ -31,7 +31,7 @@ def browser(app, session, **options):
 
 def party_desk(path, **options):
     """A party's desk, with the commands that it runs."""
-    return PartyDesk(path, Commands(STEPS | COMMANDS, partial(lines_of, Folder(path))), **options)
+    return PartyDesk(path, Commands(STEPS | COMMANDS, partial(lines_of, WorkFolder(path))), **options)
 
 
 def opened(path):
@@ -86,7 +86,7 @@ def at_loopback(path):
     """A party's desk that answers on a port of this machine; gives its session."""
     import uvicorn
 
-    bound, host = bound_socket()
+    bound, host = bind_socket()
     session = Session(host)
     app = party_app(party_desk(path), session)
     server = uvicorn.Server(uvicorn.Config(app, log_level="critical", access_log=False, lifespan="off", ws="none"))

@@ -40,10 +40,10 @@ def test_the_next_upload_takes_the_place_of_the_last_one(tmp_path):
     keep(files, "one.parquet")
     kept = keep(files, "two.csv", b"new")
     assert kept.read_bytes() == b"new"
-    assert files.kept("table") == kept
+    assert files.find_copy("table") == kept
     assert len(list(files.path.iterdir())) == 1
     files.remove("table")
-    assert files.kept("table") is None
+    assert files.find_copy("table") is None
 
 
 def test_an_upload_is_beside_all_others_and_closed_until_it_is_discarded(tmp_path):
@@ -81,6 +81,6 @@ def test_a_link_in_the_place_of_an_upload_is_not_followed(tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("old")
     files = DeskFiles(tmp_path)
-    (files.made() / "table.csv").symlink_to(secret)
+    (files.make_folder() / "table.csv").symlink_to(secret)
     keep(files, "x.csv", b"new")
     assert secret.read_text() == "old"

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from desk_world import finished, opened, opened_by_analyst, plain, send
 
-from datacollab.desk.party._party_app import _counted
+from datacollab.desk.party._party_app import _count_predictions
 from datacollab.exchange.party_folder import PartyFolder
 from party_world import events
 from sums_world import PARTIES, new_sums_world
@@ -117,10 +117,10 @@ def test_from_a_table_to_predictions(world):
 def test_that_nobody_is_called_of_the_second_class_is_said(tmp_path):
     file = tmp_path / "predictions.csv"
     file.write_text("id,prediction,proba_no,proba_yes\n1,no,.9,.1\n2,no,.8,.2\n")
-    assert _counted(file, ["no", "yes"]) == {"classes": {"no": 2, "yes": 0}, "n_flagged": 0}
+    assert _count_predictions(file, ["no", "yes"]) == {"classes": {"no": 2, "yes": 0}, "n_flagged": 0}
     file.write_text("prediction;flagged\n1;True\n0;True\n1;False\n", encoding="utf-8-sig")
-    assert _counted(file, ["0", "1"]) == {"classes": {"0": 1, "1": 2}, "n_flagged": 2}
-    assert _counted(file, []) == {"classes": {}, "n_flagged": 0}
+    assert _count_predictions(file, ["0", "1"]) == {"classes": {"0": 1, "1": 2}, "n_flagged": 2}
+    assert _count_predictions(file, []) == {"classes": {}, "n_flagged": 0}
 
 
 def test_counts_of_a_study_on_both_desks(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from desk_world import HOST, browser, finished, plain, send
 
 from datacollab.agreement import load_project
-from datacollab.cli._command import Folder
+from datacollab.cli._command import WorkFolder
 from datacollab.cli._desk import desk_app
 from datacollab.desk.web import Session
 from datacollab.errors import ExchangeError
@@ -21,7 +21,7 @@ NAMES = ("north", "south", "east", "analyst")
 def at(path):
     """The pages of a folder, whoever it is of."""
     session = Session(HOST)
-    return SimpleNamespace(session=session, client=browser(desk_app(Folder(path), session), session))
+    return SimpleNamespace(session=session, client=browser(desk_app(WorkFolder(path), session), session))
 
 
 def join(place, project, anchor=None):

@@ -8,7 +8,7 @@ import pytest
 from desk_world import QUICK_FORM as QUICK
 from desk_world import decide, finished, opened, party_desk, plain, send
 
-from datacollab.desk.party._release import shown_options
+from datacollab.desk.party._release import fill_form
 from datacollab.exchange.party_folder import PartyFolder
 from party_world import allow_without_audit, events, made_up_table, new_world
 
@@ -334,7 +334,7 @@ def test_a_defect_shows_no_words_of_its_own(world, place, monkeypatch):
     page = finished(place)
     refused_page(page, "BUG")
     assert "patient-00017" not in page.text
-    monkeypatch.setattr(type(place.desk), "shared_entry", broken)
+    monkeypatch.setattr(type(place.desk), "last_share_entry", broken)
     answer = place.client.get("/outbox")
     assert answer.status_code == 500
     assert answer.text == "BUG: A KeyError that should not happen. Nothing was sent."
@@ -370,7 +370,7 @@ def test_a_desk_under_a_passphrase(tmp_path, monkeypatch):
     )
     allow_without_audit(tmp_path / "a" / "policy.toml")
     desk = party_desk(tmp_path / "a", passphrase="four words that hold")
-    assert desk.opened().anchor.rows.shape == (60, 5)
+    assert desk.open_folder().anchor.rows.shape == (60, 5)
 
 
 OPTIONS = [
@@ -387,7 +387,7 @@ OPTIONS = [
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_the_form_shows_what_was_chosen(options):
-    form = shown_options(options)
+    form = fill_form(options)
     assert form["components"] == options.get("n_components", "")
     assert bool(form["no_standardize"]) == (options.get("standardize") is False)
     assert form["epsilon"] == options.get("epsilon", "")

@@ -6,15 +6,15 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from datacollab.bundle import digest
-from datacollab.remote import Folder, Kept, StoreRemote, pull, push
+from datacollab.remote import Kept, MemberFolder, StoreRemote, pull, push
 
 
 def act(root):
     root = Path(root)
     store = StoreRemote(str(root / "store"))
-    push(Folder.at(root / "b"), store)
+    push(MemberFolder.at(root / "b"), store)
     folder, kept = root / "analyst", Kept.read(root / "analyst", "store")
-    pull(Folder.at(folder), store, kept, keep=lambda kept: kept.write(folder, "store"))
+    pull(MemberFolder.at(folder), store, kept, keep=lambda kept: kept.write(folder, "store"))
 
 
 def check(root):

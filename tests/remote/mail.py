@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from datacollab.bundle import pack, seal
-from datacollab.remote import Folder, Kept, pull, push
+from datacollab.remote import Kept, MemberFolder, pull, push
 from party_world import new_world
 
 KIND = {
@@ -28,7 +28,7 @@ class Mail:
         (root / "a" / "anchor.dcanchor").write_bytes((root / "anchor.dcanchor").read_bytes())
 
     def folder(self, name, *files):
-        return Folder.at(self.root / name, files)
+        return MemberFolder.at(self.root / name, files)
 
     def made(self, kind, party, *, signer=None, hours=0, size=1000, sealed=True, **facts):
         """Bytes of a file of a kind, as its maker would write them, but for what is sealed."""

@@ -2,22 +2,22 @@
 
 import pytest
 
-from datacollab.remote import Place, chosen, read_places, write_places
+from datacollab.remote import RemotePlace, choose_place, read_places, write_places
 from party_world import refused
 
 
 def test_what_is_written_is_read_again(tmp_path):
     places = {
-        "hub": Place(name="hub", url="https://hub.example:8443/below", project="0" * 32, ca="ca.pem"),
-        "store": Place(name="store", url="sftp://files.example/exchange"),
+        "hub": RemotePlace(name="hub", url="https://hub.example:8443/below", project="0" * 32, ca="ca.pem"),
+        "store": RemotePlace(name="store", url="sftp://files.example/exchange"),
     }
     write_places(tmp_path, places)
     assert read_places(tmp_path) == places
     assert (tmp_path / "remotes.toml").stat().st_mode & 0o077 == 0
-    assert chosen(tmp_path, "store") == places["store"]
+    assert choose_place(tmp_path, "store") == places["store"]
     for name in (None, "other"):
         with refused("REMOTE_UNKNOWN"):
-            chosen(tmp_path, name)
+            choose_place(tmp_path, name)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_what_is_written_is_read_again(tmp_path):
 )
 def test_places_that_cannot_be(options):
     with refused("REMOTE_INVALID") as found:
-        Place(**{"name": "hub"} | options)
+        RemotePlace(**{"name": "hub"} | options)
     assert "secret" not in str(found.value)
 
 

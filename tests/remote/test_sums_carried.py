@@ -1,7 +1,7 @@
 """Files of a project that shares sums, by a folder that all reach."""
 
 from datacollab.cli._remote import next_commands
-from datacollab.remote import Folder, Kept, StoreRemote, pull, push
+from datacollab.remote import Kept, MemberFolder, StoreRemote, pull, push
 from sums_world import new_sums_world
 
 PARTIES = ("north", "south", "east")
@@ -9,7 +9,7 @@ PARTIES = ("north", "south", "east")
 
 def came(world, name, store):
     kept = Kept()
-    return pull(Folder.at(world.root / name), store, kept, keep=lambda kept: None)[0].came
+    return pull(MemberFolder.at(world.root / name), store, kept, keep=lambda kept: None)[0].came
 
 
 def test_sums_go_to_the_analyst_and_models_come_back(tmp_path):
@@ -19,7 +19,7 @@ def test_sums_go_to_the_analyst_and_models_come_back(tmp_path):
     world.share_all()
     for name in PARTIES:
         # The owner sends the project file, too.
-        assert set(push(Folder.at(world.root / name), store).sent.values()) - {"agreement"} == {"sums"}
+        assert set(push(MemberFolder.at(world.root / name), store).sent.values()) - {"agreement"} == {"sums"}
     lying = {path: kind for path, kind in came(world, "analyst", store).items() if kind != "agreement"}
     assert sorted(lying.values()) == ["sums"] * 3
     (command,) = next_commands(world.root / "analyst", lying, is_analyst=True)
@@ -27,7 +27,7 @@ def test_sums_go_to_the_analyst_and_models_come_back(tmp_path):
     world.analyst.add(sorted(lying))
     world.analyst.integrate()
     world.analyst.export()
-    assert set(push(Folder.at(world.root / "analyst"), store).sent.values()) == {"sums-model"}
+    assert set(push(MemberFolder.at(world.root / "analyst"), store).sent.values()) == {"sums-model"}
     # Each party gets its own alone.
     ((path, kind),) = ((path, kind) for path, kind in came(world, "south", store).items() if kind != "agreement")
     assert kind == "sums-model"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from datacollab.agreement import AnchorRecipe, Project, Task, project_text
 from datacollab.bundle import KeyPair, digest, key_with_proof, pack, seal
-from datacollab.remote import Folder, Kept, Place, push, write_places
+from datacollab.remote import Kept, MemberFolder, RemotePlace, push, write_places
 from datacollab.table import Column
 from datacollab_hub.remote import HubRemote, open_project
 from datacollab_hub.requests import check_hub_log
@@ -56,7 +56,7 @@ class World:
         with closing(HubRemote(self.url, self.keys["owner"])) as owner:
             self.room = open_project(owner.client, self.project.name)
         with closing(HubRemote(self.url, self.keys["owner"], self.room)) as owner:
-            push(Folder.at(root / "owner"), owner)
+            push(MemberFolder.at(root / "owner"), owner)
         self.analyst = self._fill("analyst")
         self.sent: dict[str, str] = {}
 
@@ -77,7 +77,7 @@ class World:
     def found(self) -> dict[str, int]:
         """What became of all shares that were sent: how many are lost, there twice, half; and whether the log holds."""
         remote = HubRemote(self.url, self.keys["analyst"], self.room)
-        folder = Folder.at(self.analyst)
+        folder = MemberFolder.at(self.analyst)
         listed = [each.sha256 for each in remote.list(folder) if each.kind == "share" and not each.withdrawn]
         entries: list[dict[str, object]] = []
         while more := remote.client.ask("GET", f"/v1/projects/{self.room}/log?after={len(entries)}").field(
@@ -119,7 +119,7 @@ class World:
         folder.mkdir(exist_ok=True)
         self.keys[name].save(folder / "keys.json")
         (folder / "project.toml").write_text(self.text, encoding="utf-8")
-        write_places(folder, {"hub": Place(name="hub", url=self.url, project=self.room or None)})
+        write_places(folder, {"hub": RemotePlace(name="hub", url=self.url, project=self.room or None)})
         return folder
 
     def _allow_owner(self) -> None:

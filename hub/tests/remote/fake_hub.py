@@ -8,7 +8,7 @@ import httpx
 
 from datacollab.bundle import PublicKey, digest, unpack
 from datacollab.errors import ExchangeError
-from datacollab.remote import addressed, project_of
+from datacollab.remote import project_of, read_address
 from datacollab_hub.requests import LOG_START, hub_entry, verify_request
 
 PIECE = 4 * 2**20
@@ -165,7 +165,7 @@ class Room:
         del self.uploads[name]
         if digest(upload["data"]) != said["sha256"]:
             return refusal(422, "HASH_MISMATCH", "another hash")
-        found = addressed(unpack(upload["data"]), self.project, "The upload")
+        found = read_address(unpack(upload["data"]), self.project, "The upload")
         live = [each for each in self.files.values() if each["sender"] == who.fingerprint and not each["withdrawn"]]
         if said["kind"] == "share" and any(each["kind"] == "share" for each in live):
             return refusal(409, "ALREADY_SHARED", "one share")

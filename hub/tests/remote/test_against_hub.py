@@ -233,14 +233,14 @@ PUSH = """
 import json, sys, time
 from pathlib import Path
 from datacollab.bundle import KeyPair
-from datacollab.remote import Folder, push
+from datacollab.remote import MemberFolder, push
 from datacollab_hub.remote import HubRemote
 folder, url, project = sys.argv[1:]
 remote = HubRemote(url, KeyPair.load(Path(folder) / "keys.json"), project)
 def tell(step, share=None):
     print(json.dumps([step, share]), flush=True)
     time.sleep(0.02)
-push(Folder.at(Path(folder)), remote, tell=tell)
+push(MemberFolder.at(Path(folder)), remote, tell=tell)
 """
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from datacollab.remote import Place
+from datacollab.remote import RemotePlace
 from party_world import refused
 
 
@@ -19,9 +19,9 @@ from party_world import refused
 )
 def test_hubs_that_cannot_be(options):
     with refused("REMOTE_INVALID"):
-        Place(**{"name": "hub"} | options)
+        RemotePlace(**{"name": "hub"} | options)
 
 
 @pytest.mark.parametrize("url", ["https://hub.example:8443/below", "http://localhost:8000", "http://127.0.0.1:1"])
 def test_hubs_that_can_be(url):
-    assert Place(name="hub", url=url, project="0" * 32, ca="ca.pem").url == url
+    assert RemotePlace(name="hub", url=url, project="0" * 32, ca="ca.pem").url == url

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from .._entries import check_choice, check_limits, check_text, join_names, refuse_if
 from .._recommended import MOST_COLUMNS
-from ..bundle import PublicKey, canonical_json, digest, spelt
+from ..bundle import PublicKey, canonical_json, digest, spell
 from ..errors import ExchangeError
 from ..table import Schema, Target
 from ._sharing import Sharing, check_sharing
@@ -213,7 +213,7 @@ class Project(Schema):
     @property
     def fingerprint(self) -> str:
         """Twenty letters and digits, that is 100 bits, of the digest, to compare on the telephone."""
-        return spelt(bytes.fromhex(self.digest), 20)
+        return spell(bytes.fromhex(self.digest), 20)
 
     def check_deadline(self, today: date) -> None:
         """Raise DEADLINE_PASSED after the last day."""

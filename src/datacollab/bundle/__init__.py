@@ -12,16 +12,16 @@ from ._keys import (
     encrypt,
     is_encrypted,
     key_with_proof,
+    list_recipients,
     mask_card_in,
     seal,
-    sealed_to,
-    spelt,
+    spell,
     unseal,
 )
 
 __all__ = ["Bundle", "Envelope", "Limits", "SignedFile", "is_container", "pack", "peek", "read_envelope", "unpack"]
-__all__ += ["MASK_CARD_PREFIX", "KeyFile", "KeyPair", "PublicKey", "key_with_proof", "mask_card_in", "spelt"]
-__all__ += ["decrypt", "encrypt", "is_encrypted", "seal", "sealed_to", "unseal"]
+__all__ += ["MASK_CARD_PREFIX", "KeyFile", "KeyPair", "PublicKey", "key_with_proof", "mask_card_in", "spell"]
+__all__ += ["decrypt", "encrypt", "is_encrypted", "list_recipients", "seal", "unseal"]
 __all__ += ["arrays_to_bytes", "bytes_to_arrays", "canonical_json", "digest", "parse_json"]
 __all__ += ["open_regular", "open_unlinked", "read_regular", "remove_leftovers", "replaced", "sync_folder"]
 __all__ += ["write_atomically"]

@@ -37,11 +37,15 @@ _VERSION = 1
 """The one version of all their formats."""
 _SIGNED = b"datacollab bundle 1\n"
 """The beginning of a signed manifest, which makes the signature useless elsewhere."""
-_METADATA, _MANIFEST, _SIGNATURE = "__metadata__", "manifest", "signature"
+_METADATA = "__metadata__"
+_MANIFEST = "manifest"
+_SIGNATURE = "signature"
 _KEYS = {"format", "format_version", "facts", "members", "signer"}
 _SHA256 = re.compile("[0-9a-f]{64}")
 _MEMBER_NAME = re.compile(r"[a-z][a-z0-9._-]{0,63}", re.ASCII)
-_MOST_MEMBERS, _PIECE = 62, 2**20
+_MOST_MEMBERS = 62
+_PIECE = 2**20
+"""Bytes that are hashed at a time, where members are not kept."""
 
 
 @dataclass(frozen=True)
@@ -117,14 +121,16 @@ def pack(kind: str, facts: Mapping[str, Any], members: Mapping[str, bytes], *, k
         "members": {name: {"bytes": len(data), "sha256": digest(data)} for name, data in members.items()},
         "signer": None if key is None else key.public.text,
     }
-    manifest, limits = canonical_json(contents), Limits()
-    parse_json(manifest, what="The facts")
+    limits = Limits()
+    manifest = canonical_json(contents)
+    parse_json(manifest, what="The facts")  # refuses facts that no reader would take
     signature = None if key is None else key.sign(_SIGNED + manifest)
     header = _header(manifest, signature, {name: len(data) for name, data in members.items()})
     if len(header) > limits.header_bytes:
         raise ExchangeError(
             "TOO_LARGE", f"The facts take {len(header)} bytes, {limits.header_bytes} are allowed. Say less."
         )
+    # Refused by the writer, too: a file that no reader takes should not be sent.
     if sum(map(len, members.values())) > limits.total_bytes - limits.header_bytes:
         raise ExchangeError("TOO_LARGE", f"The members take more than {limits.total_bytes} bytes. Send fewer rows.")
     return b"".join([header, *(members[name] for name in sorted(members))])
@@ -157,12 +163,19 @@ def unpack(
         And nothing else, for any bytes: ``BUNDLE_MALFORMED`` (also a file that cannot be read), ``TOO_LARGE``,
         ``HASH_MISMATCH``, ``WRONG_KIND``, ``FORMAT_TOO_NEW``, ``SIGNATURE_INVALID``, ``SIGNATURE_MISSING``.
     """
-    what = what or ("The bundle" if isinstance(source, bytes) else str(source))
+    limits = limits or Limits()
     try:
-        with io.BytesIO(source) if isinstance(source, bytes) else open_regular(Path(source)) as file:
-            size = len(source) if isinstance(source, bytes) else os.fstat(file.fileno()).st_size
-            envelope = _envelope(file, size, kind, signed_by, limits or Limits(), what)
-            members = _verified(file, envelope, what, keep=True)
+        if isinstance(source, bytes):
+            what = what or "The bundle"
+            stream = io.BytesIO(source)
+            envelope = _read_header(stream, len(source), kind, signed_by, limits, what)
+            members = _read_members(stream, envelope, what, keep=True)
+        else:
+            what = what or str(source)
+            with open_regular(Path(source)) as file:
+                size = os.fstat(file.fileno()).st_size
+                envelope = _read_header(file, size, kind, signed_by, limits, what)
+                members = _read_members(file, envelope, what, keep=True)
     except FileNotFoundError:
         raise ExchangeError("BUNDLE_MALFORMED", f"{what} does not exist. Give the file that was sent.") from None
     except OSError as error:
@@ -178,8 +191,8 @@ def read_envelope(
     stream: BinaryIO, size: int, *, signed_by: PublicKey | None = None, limits: Limits | None = None, what: str
 ) -> Envelope:
     """Verify all of a bundle of ``size`` bytes, in memory for its header alone; as `unpack`, and with its errors."""
-    envelope = _envelope(stream, size, None, signed_by, limits or Limits(), what)
-    _verified(stream, envelope, what, keep=False)
+    envelope = _read_header(stream, size, None, signed_by, limits or Limits(), what)
+    _read_members(stream, envelope, what, keep=False)
     return envelope
 
 
@@ -193,24 +206,31 @@ def peek(stream: BinaryIO, size: int) -> tuple[str, dict[str, Any], PublicKey] |
     ('datacollab.share', {'party': 'a'})
     """
     try:
-        said = parse_json(_opening(stream, size, Limits(size), "The bundle")[1], what="The manifest")
-        kind, facts, signer = said["format"], said["facts"], PublicKey.from_text(said["signer"])
+        _, manifest, _ = _split_header(stream, size, Limits(size), "The bundle")
+        contents = parse_json(manifest, what="The manifest")
+        kind = contents["format"]
+        facts = contents["facts"]
+        signer = PublicKey.from_text(contents["signer"])
     except (ExchangeError, KeyError, TypeError, AttributeError):
         return None
-    return (kind, facts, signer) if isinstance(kind, str) and isinstance(facts, dict) else None
+    if not isinstance(kind, str) or not isinstance(facts, dict):
+        return None
+    return kind, facts, signer
 
 
 def is_container(data: bytes) -> bool:
     """Return whether bytes begin as a bundle begins; `unpack` says whether they are one."""
+    # The first eight bytes are the length of the header.
     return data[8:34] == b'{"__metadata__":{"digest":'
 
 
 def _header(manifest: bytes, signature: bytes | None, sizes: Mapping[str, int]) -> bytes:
     """Return the bytes before the members, the header's length first; spaces fill it up, as safetensors does."""
-    stop, tensors = 0, {}
+    tensors = {}
+    start = 0
     for name, size in sorted(sizes.items()):
-        start, stop = stop, stop + size
-        tensors[name] = {"dtype": "U8", "shape": [size], "data_offsets": [start, stop]}
+        tensors[name] = {"dtype": "U8", "shape": [size], "data_offsets": [start, start + size]}
+        start += size
     # The digest shows an accident in a file that nobody has signed.
     metadata = {_MANIFEST: manifest.decode(), "digest": digest(manifest)}
     if signature is not None:
@@ -220,52 +240,59 @@ def _header(manifest: bytes, signature: bytes | None, sizes: Mapping[str, int]) 
     return len(text).to_bytes(8, "little") + text
 
 
-def _opening(stream: BinaryIO, size: int, limits: Limits, what: str) -> tuple[bytes, bytes, bytes | None]:
+def _split_header(stream: BinaryIO, size: int, limits: Limits, what: str) -> tuple[bytes, bytes, bytes | None]:
     """Return the bytes before the members, unchecked, and the manifest and the signature in them."""
     if size > limits.total_bytes:
         raise _too_large(what, f"{size} bytes, {limits.total_bytes}")
     start = stream.read(8)
     if is_encrypted(start):
         raise ExchangeError("BUNDLE_MALFORMED", f"{what} is under a passphrase; nothing in it can be seen without.")
+    # Checked before anything is read: a file could claim a header of any length.
     length = int.from_bytes(start, "little")
     if length > size - 8:
-        raise _malformed(what)
+        raise _bundle_error(what)
     if length + 8 > limits.header_bytes:
         raise _too_large(what, f"{length + 8} bytes in its header, {limits.header_bytes}")
     text = stream.read(length)
     try:
-        said = parse_json(text, what=what)[_METADATA]
-        signature = bytes.fromhex(said[_SIGNATURE]) if _SIGNATURE in said else None
-        return start + text, said[_MANIFEST].encode(), signature
+        metadata = parse_json(text, what=what)[_METADATA]
+        signature = None
+        if _SIGNATURE in metadata:
+            signature = bytes.fromhex(metadata[_SIGNATURE])
+        return start + text, metadata[_MANIFEST].encode(), signature
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise _malformed(what) from None
+        raise _bundle_error(what) from None
 
 
-def _envelope(
+def _read_header(
     stream: BinaryIO, size: int, kind: str | None, signed_by: PublicKey | None, limits: Limits, what: str
 ) -> Envelope:
     """Read the bytes before the members, and verify them."""
-    header, manifest, signature = _opening(stream, size, limits, what)
+    header, manifest, signature = _split_header(stream, size, limits, what)
+    # An accident on the way, which is not to be taken for a file of another program.
     if digest(manifest).encode() not in header:
-        raise _changed(what, "its manifest")
+        raise _hash_error(what, "its manifest")
     value = parse_json(manifest, what=f"{what}: its manifest")
     fault = "has a manifest that does not say what it has to say"
     if not isinstance(value, dict) or not isinstance(value.get("format"), str):
-        raise _malformed(what, fault)
-    found, version = value["format"], value.get("format_version")
+        raise _bundle_error(what, fault)
+    found = value["format"]
+    version = value.get("format_version")
     if found not in KINDS or kind not in (None, found):
         # The kind in a file is the sender's text; only names of this program are repeated.
-        is_ = found if found in KINDS else "of a kind that this version does not know"
+        name = found if found in KINDS else "of a kind that this version does not know"
         raise ExchangeError(
-            "WRONG_KIND", f"{what} is {is_}; expected {kind or ' or '.join(KINDS)}. Give the right file."
+            "WRONG_KIND", f"{what} is {name}; expected {kind or ' or '.join(KINDS)}. Give the right file."
         )
+    # Before all other checks of the manifest: a later version may have other entries.
     if type(version) is int and version > _VERSION:
         raise ExchangeError(
             "FORMAT_TOO_NEW",
             f"{what} has format version {version}; this program reads version {_VERSION} of {found}. Upgrade "
             "datacollab, then read it again.",
         )
-    members = _described(value.get("members"))
+    members = _parse_members(value.get("members"))
+    # A truth value is an integer, too, and a manifest in another spelling would have another digest.
     if (
         type(version) is not int
         or version != _VERSION
@@ -275,23 +302,25 @@ def _envelope(
         or not isinstance(value["signer"], str | None)
         or canonical_json(value) != manifest
     ):
-        raise _malformed(what, fault)
+        raise _bundle_error(what, fault)
+    signer = None
     try:
-        signer = None if value["signer"] is None else PublicKey.from_text(value["signer"])
+        if value["signer"] is not None:
+            signer = PublicKey.from_text(value["signer"])
     except ExchangeError:
-        raise _malformed(what, fault) from None
+        raise _bundle_error(what, fault) from None
     sizes = {name: n_bytes for name, (n_bytes, _) in members.items()}
     for name, n_bytes in sizes.items():
         if n_bytes > limits.member_bytes:
             raise _too_large(what, f"{n_bytes} bytes in {name}, {limits.member_bytes}")
-    # Any other header that says the same is refused, and any byte too many.
+    # Any other spelling of the same header is refused, and any byte too many.
     if header != _header(manifest, signature, sizes) or size != len(header) + sum(sizes.values()):
-        raise _malformed(what)
+        raise _bundle_error(what)
     _check_signature(signer, _SIGNED + manifest, signature, signed_by, what)
     return Envelope(found, value["facts"], members, signer, digest(manifest))
 
 
-def _described(value: object) -> dict[str, tuple[int, str]] | None:
+def _parse_members(value: object) -> dict[str, tuple[int, str]] | None:
     """Return the members that a manifest lists; None if it is no such list."""
     if not isinstance(value, dict) or len(value) > _MOST_MEMBERS:
         return None
@@ -299,29 +328,32 @@ def _described(value: object) -> dict[str, tuple[int, str]] | None:
     for name, entry in value.items():
         if not (_MEMBER_NAME.fullmatch(name) and isinstance(entry, dict) and entry.keys() == {"bytes", "sha256"}):
             return None
-        size, sha256 = entry["bytes"], entry["sha256"]
+        size = entry["bytes"]
+        sha256 = entry["sha256"]
         if type(size) is not int or size < 0 or not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
             return None
         members[name] = (size, sha256)
     return members
 
 
-def _verified(stream: BinaryIO, envelope: Envelope, what: str, *, keep: bool) -> dict[str, bytes]:
+def _read_members(stream: BinaryIO, envelope: Envelope, what: str, *, keep: bool) -> dict[str, bytes]:
     """Verify the members, and return them if they are to be kept; else they are read a piece at a time."""
-    kept = {}
-    for name, (left, sha256) in envelope.members.items():
-        found, piece, most = hashlib.sha256(), b"", left if keep else _PIECE
-        while left:
-            piece = stream.read(min(left, most))
-            if len(piece) != min(left, most):
-                raise _malformed(what)
-            found.update(piece)
-            left -= len(piece)
-        if found.hexdigest() != sha256:
-            raise _changed(what, name)
+    members = {}
+    for name, (n_left, sha256) in envelope.members.items():
+        most = n_left if keep else _PIECE
+        hashed = hashlib.sha256()
+        piece = b""
+        while n_left:
+            piece = stream.read(min(n_left, most))
+            if len(piece) != min(n_left, most):
+                raise _bundle_error(what)
+            hashed.update(piece)
+            n_left -= len(piece)
+        if hashed.hexdigest() != sha256:
+            raise _hash_error(what, name)
         if keep:
-            kept[name] = piece
-    return kept
+            members[name] = piece  # whole, as it was read in one piece
+    return members
 
 
 def _check_signature(
@@ -333,11 +365,12 @@ def _check_signature(
     if signature is None:
         return
     if signer is None:
-        raise _malformed(what, "has a signature but no signer")
+        raise _bundle_error(what, "has a signature but no signer")
     try:
         signer.verify(signature, signed)
     except ExchangeError as error:
         raise ExchangeError(error.code, f"{what}: {error}") from None
+    # A valid signature of somebody else is none for this purpose.
     if signed_by is not None and signer != signed_by:
         raise ExchangeError(
             "SIGNATURE_INVALID",
@@ -346,11 +379,11 @@ def _check_signature(
         )
 
 
-def _malformed(what: str, fault: str = "is not a whole bundle of this program") -> ExchangeError:
+def _bundle_error(what: str, fault: str = "is not a whole bundle of this program") -> ExchangeError:
     return ExchangeError("BUNDLE_MALFORMED", f"{what} {fault}. Have it sent again.")
 
 
-def _changed(what: str, name: str) -> ExchangeError:
+def _hash_error(what: str, name: str) -> ExchangeError:
     return ExchangeError("HASH_MISMATCH", f"{what}: {name} was changed on its way. Have it sent again.")
 
 
@@ -396,5 +429,5 @@ class SignedFile(ABC):
 
     @classmethod
     def from_bytes(cls, data: bytes, *, signed_by: PublicKey | None = None) -> Self:
-        """Read what `to_bytes` gave; see `load`."""
+        """Read the bytes of `to_bytes`; see `load`."""
         return cls._from_bundle(unpack(data, kind=cls.kind, signed_by=signed_by))

@@ -30,7 +30,7 @@ def digest(data: bytes) -> str:
 def canonical_json(value: Any) -> bytes:
     """Return the one spelling of a value: keys sorted by code point, no spaces, UTF-8.
 
-    It raises TypeError or ValueError for what JSON cannot hold, keys that are no text, and numbers not finite.
+    It raises TypeError or ValueError for values that JSON cannot hold, keys that are no text, and numbers not finite.
 
     Examples
     --------
@@ -54,12 +54,13 @@ def _check_keys(value: Any) -> None:
 
 
 def parse_json(data: bytes, *, what: str) -> Any:
-    """Read JSON of unknown origin, or raise BUNDLE_MALFORMED, which names `what`.
+    """Read JSON of unknown origin, or raise BUNDLE_MALFORMED under the name that is given.
 
     A key given twice, a number that is not finite, and nesting deeper than 32 are refused, too.
     """
     try:
         text = data.decode("utf-8")
+        # Before the parser, which would run out of stack.
         if _depth(text) > _MOST_DEPTH:
             raise ValueError(f"nested more deeply than {_MOST_DEPTH}")
         value = json.loads(
@@ -87,6 +88,7 @@ def _depth(text: str) -> int:
 
 
 def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # One reader would take the first of two equal keys, and another the last.
     value = dict(pairs)
     if len(value) != len(pairs):
         raise ValueError("a key is given twice")
@@ -99,11 +101,13 @@ def _no_constant(_: str) -> NoReturn:
 
 def _finite(text: str) -> float:
     value = float(text)
-    return value if math.isfinite(value) else _no_constant(text)
+    if not math.isfinite(value):  # 1e999
+        raise ValueError("a number that is not finite")
+    return value
 
 
 def _integer(text: str) -> int:
-    if len(text) > 40:
+    if len(text) > 40:  # Python's time for long ones grows with their square.
         raise ValueError("an integer of more than 40 digits")
     return int(text)
 
@@ -135,11 +139,12 @@ def arrays_to_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def bytes_to_arrays(data: bytes, *, what: str) -> dict[str, NDArray[Any]]:
-    """Read what `arrays_to_bytes` wrote, or raise BUNDLE_MALFORMED, which names `what`; arrays can be written to."""
+    """Read arrays that can be written to, or raise BUNDLE_MALFORMED under the name that is given."""
     safetensors = require("safetensors", "exchange")
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > min(len(data) - 8, _MOST_HEADER):
         raise _unreadable(what, "it does not start as a list of arrays")
+    # Read here first, with our bounds, before the library sees it.
     header = parse_json(data[8 : 8 + length], what=what)
     if not isinstance(header, dict) or "__metadata__" in header:
         raise _unreadable(what, "it holds something besides arrays")
@@ -151,10 +156,12 @@ def bytes_to_arrays(data: bytes, *, what: str) -> dict[str, NDArray[Any]]:
 
 
 def _array(name: str, tensor: dict[str, Any], what: str) -> NDArray[Any]:
+    # Few types: each one more is one more that every reader has to take.
     if tensor["dtype"] not in _DTYPES:
         raise _unreadable(what, f"array {name!r} is of a type that is not accepted")
     dtype = _DTYPES[tensor["dtype"]]
     raw = bytearray(tensor["data"])
+    # NumPy takes any byte for a truth value, and counts wrongly then.
     if dtype == np.bool_ and raw.translate(None, b"\x00\x01"):
         raise _unreadable(what, f"array {name!r} is said to be logical and is not")
     try:

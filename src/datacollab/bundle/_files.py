@@ -19,7 +19,9 @@ from ..errors import ExchangeError
 MOST_BYTES = 2 * 1024**3
 """The largest bundle that is read, unless a caller says otherwise."""
 _PART = re.compile(r"\..+\.[0-9a-f]{16}\.part", re.DOTALL)
-_BINARY, _NO_LINK = getattr(os, "O_BINARY", 0), getattr(os, "O_NOFOLLOW", 0)
+# Windows lacks some of these, and has the first one alone.
+_BINARY = getattr(os, "O_BINARY", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _SORTS = {
     stat.S_IFDIR: "a folder",
@@ -45,6 +47,7 @@ def replaced(path: Path, *, mode: int, overwrite: bool = True) -> Iterator[Binar
     """
     if not overwrite and os.path.lexists(path):
         raise _already_there(path)
+    # File systems allow 255 bytes of a name, and a letter may take two or more.
     part = path.with_name(f".{path.name[:80]}.{secrets.token_hex(8)}.part")
     try:
         handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
@@ -63,6 +66,7 @@ def replaced(path: Path, *, mode: int, overwrite: bool = True) -> Iterator[Binar
     except OSError as error:
         if error.errno is None or error.filename not in (None, str(part)):
             raise
+        # Nobody knows the file under the name of its part.
         raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
         with contextlib.suppress(OSError):
@@ -91,6 +95,7 @@ def sync_folder(folder: Path) -> None:
     if os.name != "posix":
         return
     with contextlib.suppress(OSError):
+        # A new name is kept by its folder, and not by the file.
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -119,13 +124,16 @@ def _claim(handle: int) -> None:
 def open_regular(path: Path, *, follow: bool = True, code: str = "BUNDLE_MALFORMED") -> BufferedReader:
     """Open a regular file for reading, and refuse anything else at once.
 
-    A plain ``open`` waits at a FIFO until somebody writes to it.  This one looks at what it has opened, so nothing can
-    be exchanged between a look and the opening.  It raises the code, or OSError if the file cannot be opened.
+    A plain ``open`` waits at a FIFO until somebody writes to it.  This one looks at the file once it is open, so it
+    cannot be exchanged between a look and the opening.  It raises the code, or OSError if the file cannot be opened.
     """
-    if not follow and not _NO_LINK and os.path.islink(path):
-        raise _irregular(path, "a symbolic link", code)
+    flags = os.O_RDONLY | _BINARY | _NO_WAIT
+    if not follow:
+        flags |= _NO_LINK
+        if not _NO_LINK and os.path.islink(path):
+            raise _irregular(path, "a symbolic link", code)
     try:
-        handle = os.open(path, os.O_RDONLY | _BINARY | _NO_WAIT | (0 if follow else _NO_LINK))
+        handle = os.open(path, flags)
     except ValueError:  # a name with a null byte, which no file has
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), repr(path)) from None
     except OSError as error:
@@ -134,6 +142,7 @@ def open_regular(path: Path, *, follow: bool = True, code: str = "BUNDLE_MALFORM
         if error.errno == errno.ENXIO:
             raise _irregular(path, _SORTS[stat.S_IFSOCK], code) from None
         raise
+    # Of the file that is open now, whatever its name may lead to by the next moment.
     sort = stat.S_IFMT(os.fstat(handle).st_mode)
     if sort != stat.S_IFREG:
         os.close(handle)

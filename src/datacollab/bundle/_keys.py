@@ -32,23 +32,26 @@ def letters_of(data: bytes) -> str:
 
 
 def bytes_of(letters: str) -> bytes:
-    """Return what `letters_of` spelt, or raise ValueError."""
+    """Return the bytes that `letters_of` has turned into letters, or raise ValueError."""
     if not letters.isascii():
         raise ValueError("expected letters and digits")
     return base64.b32decode(letters.upper() + "=" * (-len(letters) % 8))
 
 
-def spelt(data: bytes, n_letters: int) -> str:
+def spell(data: bytes, n_letters: int) -> str:
     """Return the first letters of bytes in base32, in groups of four with hyphens between them."""
     letters = letters_of(data)[:n_letters]
     return "-".join(letters[start : start + _GROUP] for start in range(0, n_letters, _GROUP))
 
 
-_PREFIX, _PROOF_PREFIX = "dcpub1-", "dcproof1-"
+_PREFIX = "dcpub1-"
+_PROOF_PREFIX = "dcproof1-"
 MASK_CARD_PREFIX = "dcmask1-"
 """Prefix of the third line of ``public.key``, if its owner has made a mask key."""
 _CONTEXT = b"datacollab public key 1 proof\n"
-_MOST_BYTES, _MOST_BYTES_OF_KEYS = 1024, 64 * 1024
+_MOST_BYTES = 1024
+_MOST_BYTES_OF_KEYS = 64 * 1024
+"""Bytes that are read of a file of a public key, and of one of secret keys; both have far fewer."""
 _CHECKSUM = 4
 """Bytes of a hash at the end of the text, against misreading."""
 _SMALL_ORDER = frozenset(
@@ -83,7 +86,7 @@ class PublicKey:
     @cached_property
     def fingerprint(self) -> str:
         """Sixteen letters and digits in groups of four, that is 80 bits, to compare on the telephone."""
-        return spelt(self.fingerprint_bytes, 16)
+        return spell(self.fingerprint_bytes, 16)
 
     @property
     def fingerprint_bytes(self) -> bytes:
@@ -92,7 +95,7 @@ class PublicKey:
 
     @classmethod
     def from_text(cls, text: str, *, what: str = "The text") -> PublicKey:
-        """Read a key, with spaces and line ends around it or not, or raise KEY_MALFORMED, which names `what`."""
+        """Read a key, with spaces and line ends around it or not, or raise KEY_MALFORMED under the name given."""
         stripped = text.strip()
         letters = stripped.removeprefix(_PREFIX)
         try:
@@ -100,12 +103,13 @@ class PublicKey:
                 raise ValueError
             data = bytes_of(letters)
         except ValueError:
-            raise _malformed(what, f"it does not consist of {_PREFIX} and letters and digits") from None
+            raise _key_error(what, f"it does not consist of {_PREFIX} and letters and digits") from None
         key = cls(data[:32], data[32:64])
+        # One spelling alone, so that equal keys are equal texts.
         if len(data) != 64 + _CHECKSUM or key.text != stripped:
-            raise _malformed(what, "its letters do not fit one another, so some were changed or cut")
+            raise _key_error(what, "its letters do not fit one another, so some were changed or cut")
         if key.signing[:31] + bytes([key.signing[31] & 0x7F]) in _SMALL_ORDER:
-            raise _malformed(what, "signatures under it can be made by everybody")
+            raise _key_error(what, "signatures under it can be made by everybody")
         return key
 
     @classmethod
@@ -117,10 +121,11 @@ class PublicKey:
         # The key, in another line the proof, and in a third one the card of a mask key.
         word, *proofs = _words_in(path)
         key = cls.from_text(word, what=str(path))
+        # The card of a mask key is checked where sums are shared.
         if len(proofs) == 2 and proofs[1].startswith(MASK_CARD_PREFIX):
             del proofs[1]
         if proofs and not (len(proofs) == 1 and key.is_proven_by(proofs[0])):
-            raise _malformed(str(path), "its owner has not signed it, so its halves may be of two people")
+            raise _key_error(str(path), "its owner has not signed it, so its halves may be of two people")
         if proven and not proofs:
             raise ExchangeError(
                 "KEY_MALFORMED",
@@ -160,8 +165,7 @@ class PublicKey:
 
 def mask_card_in(path: Path) -> str | None:
     """Return the card of a mask key in a file ``public.key``, unchecked; None if there is none."""
-    cards = [word for word in _words_in(path)[2:] if word.startswith(MASK_CARD_PREFIX)]
-    return cards[0] if cards else None
+    return next((word for word in _words_in(path)[2:] if word.startswith(MASK_CARD_PREFIX)), None)
 
 
 def _words_in(path: Path) -> list[str]:
@@ -170,11 +174,12 @@ def _words_in(path: Path) -> list[str]:
         with open_regular(path, code="KEY_MISSING") as file:
             text = file.read(_MOST_BYTES).decode("ascii")
     except UnicodeError:
-        raise _malformed(str(path), "it is not even text") from None
+        raise _key_error(str(path), "it is not even text") from None
     except OSError as error:
         raise ExchangeError(
             "KEY_MISSING", f"{path} cannot be read ({error.strerror}). Give the file that its owner sent."
         ) from None
+    # Somebody is about to send the secret keys to everybody.
     if text.lstrip().startswith("{"):
         raise ExchangeError(
             "KEY_MALFORMED",
@@ -188,14 +193,18 @@ def _hash(purpose: bytes, data: bytes) -> bytes:
     return hashlib.sha256(b"datacollab public key 1 " + purpose + b"\n" + data).digest()
 
 
-def _malformed(what: str, reason: str) -> ExchangeError:
+def _key_error(what: str, reason: str) -> ExchangeError:
     return ExchangeError("KEY_MALFORMED", f"{what} is no public key: {reason}. Ask its owner to send it again.")
 
 
-_ENCRYPTED, _ENCRYPTED_HEADER = b"dcpass01", struct.Struct(">8sBBB16s12s")
-"""Magic of bytes under a passphrase, and with it log2 of n, r, p, salt, nonce."""
-_LOG2_N, _R, _P = 17, 8, 1
-"""Cost of scrypt, as OWASP recommends: 128 MiB, and less than half a second."""
+_ENCRYPTED = b"dcpass01"
+"""Magic of bytes under a passphrase."""
+_ENCRYPTED_HEADER = struct.Struct(">8sBBB16s12s")
+"""The magic, log2 of n, r, p, salt, nonce."""
+# Cost of scrypt, as OWASP recommends: 128 MiB, and less than half a second.
+_LOG2_N = 17
+_R = 8
+_P = 1
 _MOST_MEMORY = 256 * 1024**2
 """The most bytes of memory that a file may ask for."""
 
@@ -209,7 +218,9 @@ def encrypt(data: bytes, passphrase: str) -> bytes:
     """Encrypt under a passphrase, which must not be empty, by scrypt and ChaCha20-Poly1305."""
     if not passphrase:
         raise ValueError("The passphrase is empty; give one, or store without.")
-    salt, nonce = os.urandom(16), os.urandom(12)
+    salt = os.urandom(16)
+    nonce = os.urandom(12)
+    # The header is signed by the cipher's tag, too: nobody can lower the cost of a guess.
     header = _ENCRYPTED_HEADER.pack(_ENCRYPTED, _LOG2_N, _R, _P, salt, nonce)
     key = _scrypt(passphrase, salt, _LOG2_N, _R, _P)
     return header + ChaCha20Poly1305(key).encrypt(nonce, data, header)
@@ -221,11 +232,12 @@ def decrypt(data: bytes, passphrase: str, *, what: str = "the file") -> bytes:
     PASSPHRASE_WRONG is raised if the passphrase does not open it, or the file was changed.
     """
     if not is_encrypted(data) or len(data) < _ENCRYPTED_HEADER.size + 16:
-        raise _damaged_secret(what, "it does not begin as such a file does, or is cut")
+        raise _secret_error(what, "it does not begin as such a file does, or is cut")
     header = data[: _ENCRYPTED_HEADER.size]
     _, log2_n, r, p, salt, nonce = _ENCRYPTED_HEADER.unpack(header)
+    # A file from elsewhere must not take all the memory, or hours, of the one who opens it.
     if not (10 <= log2_n <= 20 and r >= 1 and 1 <= p <= 4 and 128 * r << log2_n <= _MOST_MEMORY):
-        raise _damaged_secret(what, "it asks for more work than is allowed")
+        raise _secret_error(what, "it asks for more work than is allowed")
     try:
         cipher = ChaCha20Poly1305(_scrypt(passphrase, salt, log2_n, r, p))
         return cipher.decrypt(nonce, data[_ENCRYPTED_HEADER.size :], header)
@@ -243,13 +255,14 @@ def _scrypt(passphrase: str, salt: bytes, log2_n: int, r: int, p: int) -> bytes:
     return hashlib.scrypt(secret, salt=salt, n=1 << log2_n, r=r, p=p, maxmem=2 * _MOST_MEMORY, dklen=32)
 
 
-def _damaged_secret(what: str, reason: str) -> ExchangeError:
+def _secret_error(what: str, reason: str) -> ExchangeError:
     return ExchangeError(
         "BUNDLE_MALFORMED", f"The encrypted part in {what} is damaged: {reason}. Take it from a backup."
     )
 
 
-_FORMAT, _VERSION = "datacollab.keys", 1
+_FORMAT = "datacollab.keys"
+_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -278,7 +291,8 @@ class KeyFile:
             ) from None
         try:
             contents = parse_json(data, what=str(path))
-            version, encrypted = contents["format_version"], contents["encrypted"]
+            version = contents["format_version"]
+            encrypted = contents["encrypted"]
             if type(version) is int and version > _VERSION and contents["format"] == _FORMAT:
                 raise ExchangeError(
                     "FORMAT_TOO_NEW", f"{path} was written by a later version. Upgrade datacollab, then try again."
@@ -289,8 +303,9 @@ class KeyFile:
                 PublicKey.from_text(contents["public"]), encrypted, base64.b64decode(contents["secret"], validate=True)
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            is_later = isinstance(error, ExchangeError) and error.code == "FORMAT_TOO_NEW"
-            raise (error if is_later else _keys_malformed(path)) from None
+            if isinstance(error, ExchangeError) and error.code == "FORMAT_TOO_NEW":
+                raise error from None
+            raise _keys_malformed(path) from None
 
 
 def _keys_malformed(path: Path) -> ExchangeError:
@@ -329,7 +344,7 @@ class KeyPair:
         return self._signing.sign(data)
 
     def unwrap(self, wrapped: bytes, info: bytes) -> bytes:
-        """Return what was encrypted to the sealing half by HPKE, or raise InvalidTag."""
+        """Return the bytes that were encrypted to the sealing half by HPKE, or raise InvalidTag."""
         return _HPKE.decrypt(wrapped, self._sealing, info)
 
     def save(self, path: Path, passphrase: str | None = None) -> None:
@@ -343,7 +358,9 @@ class KeyPair:
                 f"The passphrase has {len(passphrase)} letters; a thief of the file could try all short ones. Give one "
                 f"of {_LEAST_LETTERS} or more, such as four words.",
             )
-        secret = self._secret if passphrase is None else encrypt(self._secret, passphrase)
+        secret = self._secret
+        if passphrase is not None:
+            secret = encrypt(secret, passphrase)
         contents = {
             "format": _FORMAT,
             "format_version": _VERSION,
@@ -363,6 +380,7 @@ class KeyPair:
         path = Path(path)
         file = KeyFile.read(path)
         mode = path.stat().st_mode
+        # As ssh does: keys that others could read may have been taken.
         if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise ExchangeError(
                 "KEY_EXPOSED",
@@ -380,9 +398,14 @@ class KeyPair:
             try:
                 secret = decrypt(secret, passphrase, what=str(path))
             except ExchangeError as error:
-                raise (error if error.code == "PASSPHRASE_WRONG" else _keys_malformed(path)) from None
-        pair = cls(secret[:32], secret[32:]) if len(secret) == 64 else None
-        if pair is None or pair.public != file.public:
+                if error.code == "PASSPHRASE_WRONG":
+                    raise error from None
+                raise _keys_malformed(path) from None
+        if len(secret) != 64:
+            raise _keys_malformed(path)
+        pair = cls(secret[:32], secret[32:])
+        # Somebody who exchanges the public key in the file would have others seal to it.
+        if pair.public != file.public:
             raise _keys_malformed(path)
         return pair
 
@@ -400,11 +423,17 @@ def key_with_proof(pair: KeyPair) -> str:
     return f"{pair.public.text}\n{_PROOF_PREFIX}{letters_of(signature)}\n"
 
 
-_SEALED, _SEALED_HEADER, _SLOT = b"dcseal01", struct.Struct(">8sH32s"), struct.Struct(">10s80s")
-"""Magic, with the number of recipients and a commitment; and for each recipient the fingerprint and the wrapped key."""
+_SEALED = b"dcseal01"
+"""Magic of sealed bytes."""
+_SEALED_HEADER = struct.Struct(">8sH32s")
+"""The magic, the number of recipients, and a commitment to the content key."""
+_SLOT = struct.Struct(">10s80s")
+"""A recipient's fingerprint, and the content key wrapped to it."""
 _NONCE = bytes(12)
 """A content key is used for one message only."""
-_MOST_RECIPIENTS, _TAG = 1000, 16
+_MOST_RECIPIENTS = 1000
+_TAG = 16
+"""Bytes that the cipher adds."""
 
 
 def seal(data: bytes, recipients: Sequence[PublicKey], *, purpose: str) -> bytes:
@@ -417,6 +446,7 @@ def seal(data: bytes, recipients: Sequence[PublicKey], *, purpose: str) -> bytes
         raise ValueError(f"A seal needs 1 to {_MOST_RECIPIENTS} recipients; got {len(distinct)}.")
     if len(data) >= 2**31 - _TAG:
         raise ExchangeError("TOO_LARGE", f"{len(data)} bytes are to be sealed; fewer than 2 GiB can be. Send fewer.")
+    # A key for this message alone, wrapped to each recipient: the contents are encrypted once.
     content_key = os.urandom(32)
     header = _SEALED_HEADER.pack(_SEALED, len(distinct), _commitment(content_key))
     for recipient in distinct:
@@ -451,26 +481,26 @@ def unseal(data: bytes, key: KeyPair, *, purpose: str) -> bytes:
             raise ValueError
         return ChaCha20Poly1305(content_key).decrypt(_NONCE, data[start:], data[:start] + purpose.encode())
     except (InvalidTag, ValueError, OverflowError):
-        raise _damaged("was changed on its way, or made for another purpose") from None
+        raise _seal_error("was changed on its way, or made for another purpose") from None
 
 
-def sealed_to(data: bytes) -> list[str]:
+def list_recipients(data: bytes) -> list[str]:
     """Return the fingerprints of the keys that bytes are sealed to, which anybody can see, or raise SEAL_DAMAGED."""
     _, slots, _ = _parts(data)
-    return [spelt(fingerprint, 16) for fingerprint in slots]
+    return [spell(fingerprint, 16) for fingerprint in slots]
 
 
 def _parts(data: bytes) -> tuple[bytes, dict[bytes, bytes], int]:
     """Return the commitment, the wrapped keys by fingerprint, and the start of the contents."""
     if len(data) < _SEALED_HEADER.size or not data.startswith(_SEALED):
-        raise _damaged("does not begin as one")
+        raise _seal_error("does not begin as one")
     _, n_recipients, commitment = _SEALED_HEADER.unpack_from(data)
     start = _SEALED_HEADER.size + n_recipients * _SLOT.size
     if not 1 <= n_recipients <= _MOST_RECIPIENTS or len(data) < start + _TAG:
-        raise _damaged("is cut")
+        raise _seal_error("is cut")
     slots = dict(_SLOT.iter_unpack(data[_SEALED_HEADER.size : start]))
     if len(slots) != n_recipients:
-        raise _damaged("names a recipient twice")
+        raise _seal_error("names a recipient twice")
     return commitment, slots, start
 
 
@@ -482,5 +512,5 @@ def _commitment(content_key: bytes) -> bytes:
     return hashlib.sha256(b"datacollab seal 1 commitment\n" + content_key).digest()
 
 
-def _damaged(reason: str) -> ExchangeError:
+def _seal_error(reason: str) -> ExchangeError:
     return ExchangeError("SEAL_DAMAGED", f"The seal {reason}. Have the file sent again.")

@@ -1,6 +1,6 @@
 """The command line: one file per group of commands. Nothing heavy is imported before a command runs.
 
-`_command` has what commands are made of, `_output` what they print; `kit` is for commands of plugins.
+`_command` makes commands, `_output` prints and ends them; `kit` is for commands of plugins.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ def main() -> None:
         os.environ.setdefault(name, "1")
     try:
         try:
+            # Everything that the extra brings is imported here, so that its absence is one sentence and no trace.
             from ._app import app
         except ModuleNotFoundError as error:
             sys.exit(_without_commands(f"{error.name} is missing; install the commands with: {INSTALL}"))
@@ -32,6 +33,7 @@ def main() -> None:
         sys.stderr.write("datacollab: interrupted. Nothing was changed.\n")
         sys.exit(130)
     except SystemExit as end:
+        # Typer has explained a wrong use in words; a program that reads JSON needs it there, too.
         if end.code == 2 and "--json" in sys.argv:
             message = "The command was not understood; standard error says why."
             sys.stdout.write(json.dumps({"error": {"code": "USAGE", "message": message}}, indent=2) + "\n")

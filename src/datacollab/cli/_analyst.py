@@ -8,7 +8,6 @@ from typing import Any
 import typer
 
 from ..agreement import Project
-from ..bundle import PublicKey
 from ..exchange.analyst_folder import (
     EFFECT_FILES,
     STUDY_FILES,
@@ -19,7 +18,7 @@ from ..exchange.analyst_folder import (
     effect_of,
 )
 from ..exchange.steps import ranking_rows
-from ._command import Folder, sending
+from ._command import WorkFolder, load_key, sending
 from ._output import Report, show_rows
 from ._progress import shown_progress
 
@@ -29,10 +28,9 @@ _OF_ANY = ("budget", "random_state")
 """Options of `integrate` that a project of sums leaves aside."""
 
 
-def init(report: Report, folder: Folder, project: Path, owner: Path | None) -> None:
-    """Set up the folder, and say what to compare."""
-    known = None if owner is None else PublicKey.load(owner)
-    agreed = AnalystFolder.init(folder.path, project, owner=known, passphrase=folder.passphrase).project
+def init(report: Report, folder: WorkFolder, project: Path, owner: Path | None) -> None:
+    """Set up the folder, and name the fingerprints to compare."""
+    agreed = AnalystFolder.init(folder.path, project, owner=load_key(owner), passphrase=folder.passphrase).project
     report.facts = {"project": agreed.name, "project_digest": agreed.digest}
     report.line(f"{folder.path}: project {agreed.name}, {len(agreed.parties)} parties.")
     if owner is None:
@@ -42,15 +40,16 @@ def init(report: Report, folder: Folder, project: Path, owner: Path | None) -> N
         )
 
 
-def add(report: Report, folder: Folder, files: list[Path]) -> None:
+def add(report: Report, folder: WorkFolder, files: list[Path]) -> None:
     """Add shares, and list them."""
     _add(folder.analyst(), files, report)
 
 
-def status(report: Report, folder: Folder) -> None:
+def status(report: Report, folder: WorkFolder) -> None:
     """List the parties."""
     opened = folder.analyst()
-    parties, quorum = opened.status(), opened.quorum
+    parties = opened.status()
+    quorum = opened.quorum
     n_there = sum(each["created"] is not None for each in parties)
     report.facts = {"project": opened.project.name, "quorum": quorum, "n_shares": n_there, "parties": parties}
     for each in parties:
@@ -58,20 +57,21 @@ def status(report: Report, folder: Folder) -> None:
             report.line(f"  {each['party']}: nothing taken in yet")
             continue
         sent = "; its model is in the outbox" if each["exported"] else ""
-        what = _what(opened.project, each["n_rows"], each["n_components"])
-        report.line(f"  {each['party']}: {what}, {each['created']}{sent}")
+        contents = _name_contents(opened.project, each["n_rows"], each["n_components"])
+        report.line(f"  {each['party']}: {contents}, {each['created']}{sent}")
     report.line(f"{n_there} of {len(parties)} parties have shared; {quorum} are needed.")
 
 
 def integrate(
-    report: Report, folder: Folder, files: list[Path] | None, project: Path | None, n_folds: int, **options: Any
+    report: Report, folder: WorkFolder, files: list[Path] | None, project: Path | None, n_folds: int, **options: Any
 ) -> None:
-    """Set up and add what was given, integrate, and show the model."""
+    """Set up the folder and add files if any are named, integrate, and show the model."""
     if project is not None:
         AnalystFolder.init(folder.path, project, passphrase=folder.passphrase)
     opened = folder.analyst()
     if files:
         _add(opened, files, report)
+    # Options for rows would be ignored without a word, and somebody may rely on them.
     if opened.project.sharing is not None and any(
         value not in (None, "auto") for name, value in options.items() if name not in _OF_ANY
     ):
@@ -94,8 +94,10 @@ def integrate(
         report.line(f"Not among them: {', '.join(missing)}, who have not shared yet.")
 
 
-def effect(report: Report, folder: Folder, files: list[Path] | None, random_state: int | None, **options: Any) -> None:
-    """Add what was given, estimate the effect, and show it."""
+def effect(
+    report: Report, folder: WorkFolder, files: list[Path] | None, random_state: int | None, **options: Any
+) -> None:
+    """Add files if any are named, estimate the effect, and show it."""
     opened = folder.analyst()
     if files:
         _add(opened, files, report)
@@ -108,12 +110,13 @@ def effect(report: Report, folder: Folder, files: list[Path] | None, random_stat
     report.line(f"{' and '.join(written)} say the same.")
 
 
-def export(report: Report, folder: Folder, anchor_predictions: bool) -> None:
+def export(report: Report, folder: WorkFolder, anchor_predictions: bool) -> None:
     """Write the files, and say for whom each is."""
     opened = folder.analyst()
     with shown_progress(quiet=report.as_json, steps=len(opened.project.parties), first="writing") as progress:
         written = opened.export(anchor_predictions=anchor_predictions, progress=lambda party: progress(f"for {party}"))
-    report.facts = {"anchor_predictions" if anchor_predictions else "models": [str(file) for file in written]}
+    kind = "anchor_predictions" if anchor_predictions else "models"
+    report.facts = {kind: [str(file) for file in written]}
     for file in written:
         report.line(f"{file}: {file.stat().st_size:,} bytes, for {file.stem} alone")
     report.line(sending(folder.path, "each party its own file", "Send {}."))
@@ -122,59 +125,64 @@ def export(report: Report, folder: Folder, anchor_predictions: bool) -> None:
 def _add(opened: AnalystFolder, files: list[Path], report: Report) -> None:
     before = {each.party: each for each in opened.shares()}
     added = opened.add(files)
+    checked = "signature and anchor" if opened.project.has_anchor else "signature"
     report.facts["added"] = [each.party for each in added]
     for each in added:
-        what = _what(opened.project, each.facts.get("n_rows"), each.facts["n_components"])
-        report.line(f"{each.party}: {what}, signature{' and anchor' if opened.project.has_anchor else ''} in order")
+        contents = _name_contents(opened.project, each.facts.get("n_rows"), each.facts["n_components"])
+        report.line(f"{each.party}: {contents}, {checked} in order")
         replaced = before.get(each.party)
+        # A party may send the same file twice; only another one makes the model out of date.
         if replaced is not None and replaced.digest != each.digest:
             report.line(
                 f"  It takes the place of the share of {replaced.facts['created']}; integrate and export again."
             )
 
 
-def _what(project: Project, n_rows: int | None, n_components: int) -> str:
+def _name_contents(project: Project, n_rows: int | None, n_components: int) -> str:
+    """Return the contents of a party's file, in a few words."""
     if not project.shares_sums:
         return f"{n_rows} rows, {n_components} columns"
     return "sums of a study" if project.is_study else f"sums of {n_components} columns"
 
 
+def _show_study(result: SumsIntegration, path: Path, report: Report) -> None:
+    rows = "" if result.n_rows is None else f": about {result.n_rows} rows"
+    report.line(f"A total of {result.n_parties} parties{rows}. A study makes no model.")
+    for name, statistic in result.results.items():
+        heads, entries, note, *_ = statistic.table()
+        report.line(f"\n{name.capitalize()}. {note}")
+        widths = [max(map(len, column)) for column in zip(heads, *entries, strict=True)]
+        for line in (heads, *entries):
+            cells = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+            report.line(f"  {cells}".rstrip())
+    for caution in result.cautions:
+        report.line(f"\nLook here first. {caution}")
+    report.line(f"\n{' and '.join(str(path / name) for name in STUDY_FILES)} say the same.")
+
+
 def _show_sums(result: SumsIntegration, path: Path, report: Report) -> None:
-    if result.alpha is None:
-        rows = "" if result.n_rows is None else f": about {result.n_rows} rows"
-        report.line(f"A total of {result.n_parties} parties{rows}. A study makes no model.")
-        for name, found in result.results.items():
-            heads, entries, note, *_ = found.table()
-            report.line(f"\n{name.capitalize()}. {note}")
-            widths = [max(map(len, column)) for column in zip(heads, *entries, strict=True)]
-            for line in (heads, *entries):
-                report.line(
-                    "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-                )
-        for caution in result.cautions:
-            report.line(f"\nLook here first. {caution}")
-        report.line(f"\n{' and '.join(str(path / name) for name in STUDY_FILES)} say the same.")
+    is_study = result.alpha is None
+    if is_study:
+        _show_study(result, path, report)
     else:
         report.line(
             f"One model of the total of {result.n_parties} parties: about {result.n_rows} rows, {result.n_components} "
             f"columns, penalty {result.alpha:.3g}."
         )
     if result.most_rows is None and result.n_rows is not None:
+        # Nothing else shows that a party has added more rows than it has.
         report.line("The project says no most_rows: ask each party how many rows it added, and compare their sum.")
     if result.class_counts:
         counts = ", ".join(f"{name} {count}" for name, count in result.class_counts.items())
         report.line(f"Rows of each class, with the noise: {counts}.")
     for name in result.rare:
-        merge = 'merge it with another: a class in the table [task.merged] of the project, a category as "other"'
-        if name.endswith("=other"):
-            merge = 'write unknown = "refuse" at the column, if all categories are in the project'
-        advice = f"Have the owner {merge}."
-        if result.alpha is not None:
-            advice = "Ask the parties before you export: ledgers refuse a second model of the same rows, merged or not."
-        report.line(
-            f"{name!r} {'may have' if result.alpha is None else 'has'} fewer than 10 rows in the total, and each may "
-            f"be recognised. {advice}"
-        )
+        advice = "Ask the parties before you export: ledgers refuse a second model of the same rows, merged or not."
+        count = "has"
+        if is_study:
+            # Its counts carry noise, so one near the bound may be either side of it.
+            count = "may have"
+            advice = f"Have the owner {_how_to_merge(name)}."
+        report.line(f"{name!r} {count} fewer than 10 rows in the total, and each may be recognised. {advice}")
     for name in result.constant:
         report.line(
             f"The total says hardly more of {name!r} than its share of rows, and probabilities differ little from it: "
@@ -184,6 +192,12 @@ def _show_sums(result: SumsIntegration, path: Path, report: Report) -> None:
         report.line(f"Parties can compare the model's digest: {result.model_digest}")
 
 
+def _how_to_merge(name: str) -> str:
+    if name.endswith("=other"):
+        return 'write unknown = "refuse" at the column, if all categories are in the project'
+    return 'merge it with another: a class in the table [task.merged] of the project, a category as "other"'
+
+
 def _show(result: Integration, report: Report) -> None:
     report.line(
         f"{result.method} with {result.n_components} components, {result.estimator} on {result.n_rows} rows of "
@@ -191,6 +205,7 @@ def _show(result: Integration, report: Report) -> None:
     )
     if result.selection is not None:
         report.line(f"Chosen by {result.selection.table(most=_MOST_SHOWN)}")
+    # A party that has another anchor, or a map that lost much, stands out here.
     report.line("How far the parties' anchors agree (1: wholly):")
     for party, value in result.concordance.items():
         report.line(f"  {party}: {value:.3f}")
@@ -199,10 +214,12 @@ def _show(result: Integration, report: Report) -> None:
         if result.selection is not None and result.selection.caution:
             report.line(result.selection.caution)
     if repeated := ", ".join(f"{number} of {party}" for party, number in result.n_repeated.items() if number):
+        # Folds that hold copies of one mean flatter the model.
         report.line(
             f"Rows that are there several times, as means of groups are: {repeated}. Single rows, which the parties "
             "will predict, vary more than means: expect a lower accuracy, or a larger error, than on rows left out."
         )
+    # Forests and neighbours, for example, hold rows as they were.
     if result.row_findings:
         report.line(
             f"The model carries training rows ({', '.join(result.row_findings)}): rows of all parties would reach each "
@@ -215,6 +232,7 @@ def _show_score(score: Score, report: Report) -> None:
     if score.ranking is not None:
         report.line(f"Probabilities of {score.ranking['positive']!r} on these rows (95 % interval):")
         show_rows(ranking_rows(score.ranking), report)
+    # A rare class: the likeliest one is always another.
     if score.never_called:
         report.line(
             f"No row left out is called {' or '.join(map(repr, score.never_called))}, though there are such rows: "

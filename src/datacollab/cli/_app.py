@@ -26,12 +26,14 @@ add_step(app, "demo")
 add_step(app, "trial")
 add_step(app, "audit")
 add_step(app, "desk")
+# One loop over the table: a step that is added there has a command, a page and its help at once.
 for name, about in GROUPS.items():
     below = group(about)
     for each in STEPS | COMMANDS:
         if each.startswith(f"{name} "):
             add_step(below, each)
     app.add_typer(below, name=name)
+# Last, so that no plugin can take the name of a command of ours.
 add_plugins(app)
 
 

@@ -1,4 +1,4 @@
-"""What commands are made of: groups, plain help, options that all spell alike, and the steps from their table."""
+"""Commands and their parts: groups, plain help, options that all spell alike, and the steps from their table."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from typer import Argument, Option
 from typer.core import TyperCommand, TyperGroup
 
 from ..errors import ExchangeError
-from ..exchange.steps import STEPS, Input, read_steps
+from ..exchange.steps import STEPS, Input, Step, read_steps
 from ._output import KeptReport, reported, warn
 
 if TYPE_CHECKING:
-    from ..bundle import KeyPair
+    from ..bundle import KeyPair, PublicKey
     from ..exchange.analyst_folder import AnalystFolder
     from ..exchange.party_folder import PartyFolder
-    from ..remote import Place, Remote
+    from ..remote import Remote, RemotePlace
 
 HERE = Path()
 VARIABLE = "DATACOLLAB_PASSPHRASE"
@@ -36,7 +36,7 @@ _TABLE = Path(__file__).with_name("commands.toml")
 COMMANDS = read_steps(_TABLE)
 """Commands that are no step of a party or the analyst."""
 GROUPS: dict[str, str] = tomllib.loads(_TABLE.read_text(encoding="utf-8"))["groups"]
-"""What the commands of each group are about."""
+"""A sentence on the commands of each group."""
 
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
 OutputArgument = Annotated[Path | None, Argument(metavar="[OUTPUT]", help="The same as --output.")]
@@ -59,13 +59,14 @@ Certificates = Annotated[
 
 
 class _WholeHelp(TyperGroup):
-    """A group of commands that lists what each does in full, and keeps the lines of their examples."""
+    """A group of commands that lists the first paragraph of each in full, and keeps the lines of their examples."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         for each in self.commands.values():
             paragraphs = (each.help or "").split("\n\n")
             each.short_help = " ".join(paragraphs[0].split())
+            # Click wraps a paragraph anew unless a backspace stands before it.
             each.help = "\n\n".join("\b\n" + part if part.startswith("  ") else part for part in paragraphs)
 
 
@@ -77,13 +78,13 @@ class _Command(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write all options, in their parts."""
-        all_of_them = self.params
-        of_rows = [each for each in all_of_them if getattr(each, "rich_help_panel", None) == _ROWS_ONLY]
+        parameters = self.params
+        of_rows = [each for each in parameters if getattr(each, "rich_help_panel", None) == _ROWS_ONLY]
         try:
-            self.params = [each for each in all_of_them if each not in of_rows]
+            self.params = [each for each in parameters if each not in of_rows]
             super().format_options(ctx, formatter)
         finally:
-            self.params = all_of_them
+            self.params = parameters
         if of_rows:
             with formatter.section(_ROWS_ONLY):
                 formatter.write_dl([each.get_help_record(ctx) for each in of_rows])
@@ -105,7 +106,7 @@ def group_of(app: typer.Typer, *words: str) -> typer.Typer:
 
 
 @dataclass(frozen=True)
-class Folder:
+class WorkFolder:
     """The folder that a command works in, and the file with the passphrase of its keys."""
 
     path: Path
@@ -120,20 +121,24 @@ class Folder:
 
         if self.known is not None:
             return self.known
-        given, keys = passphrase(self.passphrase_file), self.path / "keys.json"
-        if given is None and at_terminal() and keys.exists() and KeyFile.read(keys).encrypted:
+        words = passphrase(self.passphrase_file)
+        keys = self.path / "keys.json"
+        if words is None and at_terminal() and keys.exists() and KeyFile.read(keys).encrypted:
             return ask()
-        return given
+        return words
 
     def check_public_key(self) -> None:
         """Warn if ``public.key`` is somebody else's, saved over the folder's own."""
         from ..bundle import KeyFile, PublicKey
 
-        public, keys = self.path / "public.key", self.path / "keys.json"
+        public = self.path / "public.key"
+        keys = self.path / "keys.json"
         if not (public.is_file() and keys.is_file()):
             return
+        # A file that cannot be read is the command's to refuse, in its own words.
         with suppress(ExchangeError):
-            found, own = PublicKey.load(public), KeyFile.read(keys).public
+            found = PublicKey.load(public)
+            own = KeyFile.read(keys).public
             if found != own:
                 warn(
                     f"warning: {public} is the key {found.fingerprint} of somebody else; this folder's is "
@@ -169,47 +174,74 @@ def add_step(app: typer.Typer, name: str) -> None:
     Its module, here ``_party``, is imported when the command runs. The function of its verb there takes the report,
     the folder if the step has one, and the inputs by their names.
     """
-    of = (STEPS | COMMANDS)[name]
-    role, verb = name.split()[0], name.split()[-1]
-    whose = of.folder or {"party": "The party's folder.", "analyst": "The analyst's folder."}.get(role, "")
-    closing = [f"Writes {' and '.join(of.writes)}." if of.writes else "", f"Asks: {of.asks}" if of.asks else ""]
-    closing = [*filter(None, closing), f"Takes {of.takes}." if of.takes else ""]
-    example = f"Example: {of.example}" if of.example else ""
-    help = "\n\n".join(filter(None, [of.does.strip(), " ".join(closing).strip(), example]))
+    step = (STEPS | COMMANDS)[name]
+    role, verb = _role_and_verb(name)
+    # Steps of a role work in its folder; others say in the table whether they need one.
+    whose = step.folder or {"party": "The party's folder.", "analyst": "The analyst's folder."}.get(role, "")
 
-    def run(**given: Any) -> None:
-        as_json = given.pop("as_json", False)
-        place = (Folder(given.pop("folder"), given.pop("passphrase_file", None)),) if whose else ()
-        with reported(as_json, unchanged=of.unchanged) as report:
-            _function(name)(report, *place, **given)
+    def run(**inputs: Any) -> None:
+        as_json = inputs.pop("as_json", False)
+        place = []
+        if whose:
+            place.append(WorkFolder(inputs.pop("folder"), inputs.pop("passphrase_file", None)))
+        with reported(as_json, unchanged=step.unchanged) as report:
+            _find_function(name)(report, *place, **inputs)
 
-    parameters = [_parameter(each) for each in of.inputs]
+    parameters = [_make_parameter(each) for each in step.inputs]
     if whose:
         in_folder = Annotated[Path, Option("--folder", "-C", metavar="DIR", help=whose)]
         parameters.append(_keyword("folder", in_folder, HERE))
-        parameters += [_keyword("passphrase_file", PassphraseFile, None)] if of.has_keys else []
-    parameters += [_keyword("as_json", AsJson, False)] if of.has_json else []
+    if whose and step.has_keys:
+        parameters.append(_keyword("passphrase_file", PassphraseFile, None))
+    if step.has_json:
+        parameters.append(_keyword("as_json", AsJson, False))
+    # Typer reads options off a signature: it is made of the table, so that no step is written down twice.
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
-    app.command(verb, help=help, cls=_Command)(run)
+    app.command(verb, help=_write_help(step), cls=_Command)(run)
 
 
-def _function(name: str) -> Callable[..., None]:
-    role, verb = name.split()[0], name.split()[-1]
-    module = import_module(f"._{role}", __package__)
-    found: Callable[..., None] = getattr(module, f"{verb}_" if hasattr(builtins, verb) else verb)
-    return found
+def _role_and_verb(name: str) -> tuple[str, str]:
+    words = name.split()
+    return words[0], words[-1]
 
 
-def lines_of(folder: Folder, name: str, /, **given: Any) -> list[str]:
+def _write_help(step: Step) -> str:
+    closing = []
+    if step.writes:
+        closing.append(f"Writes {' and '.join(step.writes)}.")
+    if step.asks:
+        closing.append(f"Asks: {step.asks}")
+    if step.takes:
+        closing.append(f"Takes {step.takes}.")
+    paragraphs = [step.does.strip(), " ".join(closing)]
+    if step.example:
+        paragraphs.append(f"Example: {step.example}")
+    return "\n\n".join(filter(None, paragraphs))
+
+
+def _find_function(name: str) -> Callable[..., None]:
+    role, verb = _role_and_verb(name)
+    if hasattr(builtins, verb):
+        # `data list`: a function of that name would hide Python's own.
+        verb += "_"
+    function: Callable[..., None] = getattr(import_module(f"._{role}", __package__), verb)
+    return function
+
+
+def lines_of(folder: WorkFolder, name: str, /, **given: Any) -> list[str]:
     """Run a command in a folder, with inputs by their names, and return the lines that it prints.
 
     It raises the errors of the command, and a ValueError in place of a wrong use.
     """
-    of, report = (STEPS | COMMANDS)[name], KeptReport()
-    place = (folder,) if of.folder or name.split()[0] in ("party", "analyst") else ()
+    step = (STEPS | COMMANDS)[name]
+    # The desk shows the very lines of the command: both say the same of the same step.
+    report = KeptReport()
+    place = []
+    if step.folder or _role_and_verb(name)[0] in ("party", "analyst"):
+        place.append(folder)
     try:
-        _function(name)(report, *place, **{each.name: each.default for each in of.inputs} | given)
+        _find_function(name)(report, *place, **{each.name: each.default for each in step.inputs} | given)
     except typer.BadParameter as error:
         raise ValueError(error.format_message()) from None
     return report.lines
@@ -219,40 +251,51 @@ def _keyword(name: str, annotation: Any, default: Any) -> Parameter:
     return Parameter(name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
-def _parameter(of: Input) -> Parameter:
-    kind: Any = list[of.kind] if of.is_many else of.kind  # type: ignore[name-defined]
-    facts: dict[str, Any] = {
-        "help": of.help,
-        "rich_help_panel": _ROWS_ONLY if of.is_of_rows else None,
-        "metavar": of.metavar,
-        "min": of.least,
-        "max": of.most,
-    }
-    facts |= {"exists": True, "dir_okay": False} if of.is_there else {}
+def _make_parameter(of: Input) -> Parameter:
+    facts: dict[str, Any] = {"help": of.help, "metavar": of.metavar, "min": of.least, "max": of.most}
+    if of.is_of_rows:
+        facts["rich_help_panel"] = _ROWS_ONLY
+    if of.is_there:
+        facts |= {"exists": True, "dir_okay": False}
     if of.known:
-
-        def checked(value: str | None) -> str | None:
-            if value is not None and value not in (known := of.names()):
-                raise typer.BadParameter(f"Expected one of {', '.join(known)}, got {value!r}.")
-            return value
-
-        facts["callback"] = checked
-    spelt = ["--output", "-o"] if of.option == "--output" else of.option.split(",")
-    # What is on by default gets its second spelling, which turns it off, from typer.
-    info = Argument(**facts) if not of.option else Option(*(() if of.default is True else spelt), **facts)
-    if not (of.required or of.default is not None):
+        facts["callback"] = _make_check(of)
+    if not of.option:
+        info = Argument(**facts)
+    elif of.default is True:
+        # An option that is on by default gets its spelling, and the one that turns it off, from typer.
+        info = Option(**facts)
+    elif of.option == "--output":
+        info = Option("--output", "-o", **facts)
+    else:
+        info = Option(*of.option.split(","), **facts)
+    kind: Any = of.kind
+    if of.is_many:
+        kind = list[kind]
+    if not of.required and of.default is None:
         kind |= None
     return _keyword(of.name, Annotated[kind, info], Parameter.empty if of.required else of.default)
 
 
-def named_once(option: Path | None, argument: Path | None, hint: str) -> Path:
-    """Return a path that is given as an option or as an argument."""
+def _make_check(of: Input) -> Callable[[str | None], str | None]:
+    """Return a function that raises BadParameter for a value that is none of an input's names."""
+
+    def check(value: str | None) -> str | None:
+        if value is not None and value not in (names := of.names()):
+            raise typer.BadParameter(f"Expected one of {', '.join(names)}, got {value!r}.")
+        return value
+
+    return check
+
+
+def choose_path(option: Path | None, argument: Path | None, hint: str) -> Path:
+    """Return a path that is given as an option or as an argument, and not as both."""
+    # Both spellings are allowed, so that nobody has to remember which one a command takes.
     if option is not None and argument is not None:
         raise typer.BadParameter("It is given twice, as an option and as an argument.", param_hint=hint)
-    given = option or argument
-    if given is None:
+    path = option or argument
+    if path is None:
         raise typer.BadParameter("It is missing.", param_hint=hint)
-    return given
+    return path
 
 
 def passphrase(given_file: Path | None) -> str | None:
@@ -263,6 +306,7 @@ def passphrase(given_file: Path | None) -> str | None:
         text = given_file.read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, UnicodeError):
         text = ""
+    # An empty passphrase would encrypt nothing, and nobody would notice.
     if not text:
         raise ExchangeError("PASSPHRASE_WRONG", f"{given_file} holds no passphrase. Write it there as a line of text.")
     return text
@@ -274,7 +318,7 @@ def at_terminal() -> bool:
 
 
 def ask(*, twice: bool = False) -> str:
-    """Ask at the terminal, without showing what is typed."""
+    """Ask for the passphrase at the terminal, which does not show it."""
     return str(typer.prompt("Passphrase", hide_input=True, confirmation_prompt=twice, err=True))
 
 
@@ -284,28 +328,40 @@ def says_yes(question: str, *, as_json: bool) -> bool:
 
 
 def sending(folder: Path, to: str, by_hand: str = "Send it to {}.") -> str:
-    """Say how to send what lies in the outbox: by the folder's remote, or by hand."""
+    """Say how to send the files of the outbox: by the folder's remote, or by hand."""
     if (folder / "remotes.toml").is_file():
         return f"Send it: {shlex.join(['datacollab', 'remote', 'push', *folder_words(folder)])}"
     return by_hand.format(to)
 
 
 def folder_words(folder: Path) -> tuple[str, ...]:
-    """Return the option that names a folder."""
-    return () if folder == Path() else ("-C", str(folder))
+    """Return the option that names a folder; the present one needs none."""
+    if folder == Path():
+        return ()
+    return "-C", str(folder)
+
+
+def load_key(file: Path | None) -> PublicKey | None:
+    """Read a public key, if a file is named."""
+    from ..bundle import PublicKey
+
+    if file is None:
+        return None
+    return PublicKey.load(file)
 
 
 def keys_of(folder: Path, passphrase_file: Path | None) -> KeyPair:
     """Open the keys of a folder."""
-    return Folder(folder, passphrase_file).keys()
+    return WorkFolder(folder, passphrase_file).keys()
 
 
 @contextmanager
-def opened(folder: Path, name: str | None, passphrase_file: Path | None) -> Iterator[tuple[Place, Remote]]:
+def opened(folder: Path, name: str | None, passphrase_file: Path | None) -> Iterator[tuple[RemotePlace, Remote]]:
     """Open the remote of a name, or the only one."""
-    from ..remote import chosen, open_remote
+    from ..remote import choose_place, open_remote
 
-    place = chosen(folder, name)
+    place = choose_place(folder, name)
+    # A store needs no keys: nobody is asked for a passphrase before a hub wants a signature.
     remote = open_remote(folder, place, lambda: keys_of(folder, passphrase_file))
     try:
         yield place, remote
@@ -322,5 +378,6 @@ def working(folder: Path) -> Iterator[None]:
     if not folder.is_dir():
         raise ExchangeError("FOLDER_MISSING", f"{folder} is no folder. Give the one with the keys, with -C.")
     (folder / KEPT).mkdir(mode=0o700, exist_ok=True)
+    # A lock of its own: a transfer may take minutes, in which the party goes on with the folder's.
     with locked(folder / KEPT):
         yield

@@ -1,4 +1,4 @@
-"""``datacollab demo``: what a party gains by sums under masks, and the paper's integration methods side by side."""
+"""``datacollab demo``: a party's gain by sums under masks, and the paper's integration methods side by side."""
 
 from __future__ import annotations
 
@@ -51,9 +51,11 @@ from ._progress import shown_progress
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SUMS, ROWS, AVERAGE, ALONE, ONE_PLACE = (
-    *("sums under masks", "rows, undefended", "average of local models", "alone", "all rows in one place"),
-)
+SUMS = "sums under masks"
+ROWS = "rows, undefended"
+AVERAGE = "average of local models"
+ALONE = "alone"
+ONE_PLACE = "all rows in one place"
 WAYS = {
     SUMS: "one file; the total alone can be read, with noise",
     ROWS: "each row, in columns of a secret map",
@@ -61,12 +63,18 @@ WAYS = {
     ALONE: "nothing",
     ONE_PLACE: "each row as it is, which is not allowed",
 }
-"""Ways, and what leaves a party."""
-N_PUBLIC, N_ANCHORS, N_TEST, N_COMPONENTS = 100, 1000, 500, 48
+"""Ways, and the part of its rows that leaves a party."""
+N_PUBLIC = 100
+N_ANCHORS = 1000
+N_TEST = 500
+N_COMPONENTS = 48
 N_JUDGING = 3
 """Parties whose maps test rows go through, if rows are shared."""
 
-BASELINES = LOCAL, PUBLIC, CENTRAL = "Local", "Local + public", "Central"
+LOCAL = "Local"
+PUBLIC = "Local + public"
+CENTRAL = "Central"
+BASELINES = (LOCAL, PUBLIC, CENTRAL)
 EXTENDED = "KTI + graph + centring"
 METHODS: dict[str, Callable[[int], Any]] = {
     "MPP": MPP,
@@ -79,8 +87,10 @@ METHODS: dict[str, Callable[[int], Any]] = {
 """The paper's integration methods, by how many columns they return."""
 HEAD = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
 MAPS = {name: OBFUSCATORS[name].title for name in ("pca", "kernel-pca", "umap")}
-N_COLUMNS, N_METHOD_ANCHORS = 10, 300
-"""Columns of a party's map as in the paper, and fewer anchor rows: KTI's time grows with their third power."""
+N_COLUMNS = 10
+"""Columns of a party's map, as in the paper."""
+N_METHOD_ANCHORS = 300
+"""Anchor rows, fewer than in the paper: KTI's time grows with their third power."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -95,33 +105,35 @@ class Demonstration:
     @property
     def columns(self) -> dict[str, dict[str, FloatArray]]:
         """Accuracies of methods, and of baselines, by the obfuscators that were played: UMAP may not be installed."""
-        played = [title for title in MAPS.values() if f"KTI, {title}" in self.accuracies]
-        order = (LOCAL, *METHODS, PUBLIC, CENTRAL)
-        return {
-            title: {way: self.accuracies[way if way in BASELINES else f"{way}, {title}"] for way in order}
-            for title in played
-        }
+        columns = {}
+        for title in MAPS.values():
+            if f"KTI, {title}" in self.accuracies:
+                methods = {method: self.accuracies[f"{method}, {title}"] for method in METHODS}
+                own = {LOCAL: self.accuracies[LOCAL]}
+                columns[title] = own | methods | {way: self.accuracies[way] for way in (PUBLIC, CENTRAL)}
+        return columns
 
     def interval(self, way: str) -> tuple[float, float]:
         """Return the mean and half the width of its 95 % interval over the draws."""
         return _interval(self.accuracies[way])
 
     def gain(self, way: str) -> tuple[float, float]:
-        """Return the mean accuracy above what a party has alone, and half the width of its 95 % interval."""
+        """Return the mean accuracy above that of a party alone, and half the width of its 95 % interval."""
+        # Pairs of the same draw: how easy its rows are to tell apart cancels out.
         return _interval(self.accuracies[way] - self.accuracies[ALONE])
 
     @property
     def sentence(self) -> str:
-        """What sums brought."""
+        """A sentence on the gain by sums."""
         gain, half_width = self.gain(SUMS)
         points = f"{100 * abs(gain):.1f} points of accuracy"
-        if abs(gain) > half_width:
+        if abs(gain) > half_width:  # never of one draw, whose width is NaN
             return f"Sums under masks {'brought' if gain > 0 else 'cost'} a party {points}."
         draws = "one draw" if len(self.seeds) == 1 else f"{len(self.seeds)} draws"
         return f"Sums were {points} {'above' if gain > 0 else 'below'}, which {draws} cannot tell from chance."
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the same as what JSON can hold."""
+        """Return the parts that JSON can hold."""
         return {
             "n_parties": self.n_parties,
             "n_rows": self.n_rows,
@@ -149,10 +161,11 @@ def demonstrate(
     for each in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
         scores.append(each)
         progress(f"part {len(scores)} of {len(tasks)}")
-    methods, ways = scores[: len(maps)], scores[len(maps) :]
+    # Scores come in the order of the tasks: methods of each map first, then ways of each draw.
+    ways = scores[len(maps) :]
     accuracies = {name: np.array([draw[name] for draw in ways]) for name in ways[0]}
-    for found in methods:
-        accuracies |= found
+    for methods in scores[: len(maps)]:
+        accuracies |= methods
     return Demonstration(n_parties=n_parties, n_rows=n_rows, seeds=tuple(seeds), accuracies=accuracies)
 
 
@@ -165,51 +178,60 @@ def _deal(data: Dataset, n_parties: int, n_rows: int, seed: int) -> tuple[PartyS
 def _score_ways(data: Dataset, n_parties: int, n_rows: int, seed: int) -> dict[str, float]:
     """Return the accuracies of all ways in one draw."""
     split, public, test = _deal(data, n_parties, n_rows, seed)
-    own, classes = dict(split.items()), np.unique(data.y)
-    X_public, y_public, X_test = data.X[public], data.y[public], data.X[test]
+    own = dict(split.items())
+    classes = np.unique(data.y)
+    X_public = data.X[public]
+    y_public = data.y[public]
+    X_test = data.X[test]
     X, y, names = split.pooled()
 
     def score(predicted: Any) -> float:
         return float(np.mean(predicted == data.y[test]))
 
+    # All classes in one order: a party may have rows of some of them only.
     def probabilities(kind: Callable[[FloatArray, Any], Any], rows: tuple[FloatArray, Any], *, public: bool) -> Any:
-        X_own, y_own = rows
         if public:
-            X_own, y_own = np.vstack([X_own, X_public]), np.concatenate([y_own, y_public])
-        model = kind(X_own, y_own)
+            rows = _append(rows, X_public, y_public)
+        model = kind(*rows)
         return probabilities_of(model.predict_proba(X_test), model.classes_, classes)
 
     # Four kinds of local models, each with the probabilities that every party's own one gives the test rows.
     kinds = [(kind, public) for public in (False, True) for kind in (_forest, _kernel_ridge)]
     local = [[probabilities(kind, rows, public=public) for rows in own.values()] for kind, public in kinds]
-    whole = _kernel_ridge(np.vstack([X, X_public]), np.concatenate([y, y_public]))
-    space, plan, messages = played_sums(own, X_public, y_public, classes, seed)
+    whole = _kernel_ridge(*_append((X, y), X_public, y_public))
+    space, plan, messages = play_sums(own, X_public, y_public, classes, seed)
     anchor, target = SMOTEAnchor(N_ANCHORS).sample(X_public, y_public, random_state=seed)
     rows = DataCollaborationClassifier(
         obfuscator("pca", N_COMPONENTS), ODC(), SVC(C=10.0), fit_on=X_public, random_state=seed
     ).fit(X, y, groups=names, anchor=anchor, anchor_target=target)
+    # Few: each of them predicts all test rows through its own map.
     judging = list(own)[:N_JUDGING]
     asked = np.resize(list(own), len(X_test))
-    more = [(np.vstack([X_own, X_public]), np.append(y_own, y_public)) for X_own, y_own in own.values()]
+    with_public = [_append(each, X_public, y_public) for each in own.values()]
     return {
         LOCAL: Local(HEAD).fit(X, y, groups=names).score(X_test, data.y[test], groups=asked),
-        PUBLIC: float(np.mean([score(clone(HEAD).fit(*rows).predict(X_test)) for rows in more])),
+        PUBLIC: float(np.mean([score(clone(HEAD).fit(*each).predict(X_test)) for each in with_public])),
         CENTRAL: Central(HEAD).fit(X, y).score(X_test, data.y[test]),
         SUMS: score(plan.solve(messages).predict(space.transform(X_test))),
         ROWS: float(np.mean([score(rows.predict(X_test, groups=[party] * len(X_test))) for party in judging])),
-        # Of four kinds of local models the best, chosen by what only hindsight knows.
+        # The best of four kinds of local models, chosen by hindsight: sums have to beat a strong rival.
         AVERAGE: max(score(classes[np.mean(each, axis=0).argmax(axis=1)]) for each in local),
         ALONE: max(float(np.mean([score(classes[one.argmax(axis=1)]) for one in each])) for each in local),
         ONE_PLACE: score(whole.predict(X_test)),
     }
 
 
+def _append(rows: tuple[FloatArray, Any], X: FloatArray, y: Any) -> tuple[FloatArray, Any]:
+    X_own, y_own = rows
+    return np.vstack([X_own, X]), np.concatenate([y_own, y])
+
+
 def _score_methods(
     data: Dataset, n_parties: int, n_rows: int, seeds: Sequence[int], name: str
 ) -> dict[str, FloatArray]:
     """Return the integration methods' accuracies in each draw; each party fits a map of this name on its own rows."""
-    found = [_score_draw(data, n_parties, n_rows, seed, name) for seed in seeds]
-    return {f"{method}, {MAPS[name]}": np.array([draw[method] for draw in found]) for method in METHODS}
+    draws = [_score_draw(data, n_parties, n_rows, seed, name) for seed in seeds]
+    return {f"{method}, {MAPS[name]}": np.array([draw[method] for draw in draws]) for method in METHODS}
 
 
 def _score_draw(data: Dataset, n_parties: int, n_rows: int, seed: int, name: str) -> dict[str, float]:
@@ -217,7 +239,8 @@ def _score_draw(data: Dataset, n_parties: int, n_rows: int, seed: int, name: str
     anchor, target = SMOTEAnchor(N_METHOD_ANCHORS).sample(data.X[public], data.y[public], random_state=seed)
     # UMAP needs two rows more than it returns columns.
     n_columns = min(N_COLUMNS, n_rows - 2, data.X.shape[1])
-    shares, asked = [], {}
+    shares = []
+    asked = {}
     for place, (party, rows) in enumerate(split.items()):
         f = Party(party, obfuscator(name, n_components=n_columns, random_state=seed * n_parties + place))
         with warnings.catch_warnings():
@@ -226,24 +249,25 @@ def _score_draw(data: Dataset, n_parties: int, n_rows: int, seed: int, name: str
             shares.append(f.fit(*rows).share(anchor, target))
         # Each new row goes through one party's map.
         new = test[place::n_parties]
-        asked[party] = f.obfuscate(data.X[new]), data.y[new]
+        asked[party] = (f.obfuscate(data.X[new]), data.y[new])
     scores = {}
     for method, integrator in METHODS.items():
-        together = Analyst(integrator(n_columns), HEAD).fit(shares)
-        right = [together.party_model(party).predict(rows) == truth for party, (rows, truth) in asked.items()]
+        analyst = Analyst(integrator(n_columns), HEAD).fit(shares)
+        right = [analyst.party_model(party).predict(rows) == truth for party, (rows, truth) in asked.items()]
         scores[method] = float(np.concatenate(right).mean())
     return scores
 
 
-def played_sums(
+def play_sums(
     own: Mapping[Any, tuple[FloatArray, Any]], public: FloatArray, target: Any, classes: Any, seed: int
 ) -> tuple[CommonSpace, SumsPlan, list[MaskedMessage]]:
-    """Play what parties do that share sums: the map, the plan, and each party's message."""
+    """Play parties that share sums: return the map, the plan, and each party's message."""
     # Secrets come from the operating system otherwise; here the same seed gives the same scores.
     draw = np.random.RandomState(seed).bytes
     space = CommonSpace(public, draw(32))
     keys = {name: MaskKey(draw(32)) for name in own}
     roster = {name: key.public for name, key in keys.items()}
+    # Noise and penalty as the commands take them by default.
     usual = space.recommended
     plan = SumsPlan(
         roster, n_components=space.n_components, classes=classes, noise=usual.noise, least_penalty=usual.least_penalty
@@ -265,6 +289,7 @@ def _kernel_ridge(X: FloatArray, y: Any) -> Any:
 
 
 def _interval(values: FloatArray) -> tuple[float, float]:
+    """Return the mean of values over draws and half the width of its 95 % interval, by Student's t."""
     if len(values) < 2:
         return float(values.mean()), float("nan")
     half_width = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
@@ -283,12 +308,13 @@ def demonstration_figure(data: Dataset, demonstration: Demonstration) -> Figure:
     message, total, bars = figure.subplots(1, 3, width_ratios=(1, 1, 1.6))
     n_parties = demonstration.n_parties
     split, public, _ = _deal(data, n_parties, demonstration.n_rows, 0)
-    _, plan, messages = played_sums(dict(split.items()), data.X[public], data.y[public], np.unique(data.y), 0)
-    shown = (
+    _, plan, messages = play_sums(dict(split.items()), data.X[public], data.y[public], np.unique(data.y), 0)
+    pictures = (
         (message, messages[0].words[1:, 0].astype(np.float64), "One party's file: masked sums"),
         (total, np.abs(plan.agreed.total(messages)), f"The total of all {n_parties}, with noise"),
     )
-    for axes, numbers, title in shown:
+    for axes, numbers, title in pictures:
+        # Messages hold the upper triangle, as the matrix of sums is symmetric.
         square = np.zeros((plan.statistic.size, plan.statistic.size))
         square[np.triu_indices(plan.statistic.size)] = numbers
         axes.imshow(np.maximum(square, square.T), cmap="gray_r", vmin=0, vmax=np.quantile(numbers, _BRIGHTEST))
@@ -313,11 +339,11 @@ def integration_figure(demonstration: Demonstration) -> Figure:
     """Draw the accuracies of the integration methods, a panel for each obfuscator."""
     figure: Figure = require("matplotlib.figure", "plots").Figure(figsize=(12, 3.2), layout="constrained")
     panels = figure.subplots(1, len(demonstration.columns), sharex=True, sharey=True)
-    for axes, (title, found) in zip(panels, demonstration.columns.items(), strict=True):
+    for axes, (title, accuracies) in zip(panels, demonstration.columns.items(), strict=True):
         for way, style in zip(BASELINES, (":", "--", "-"), strict=True):
-            axes.axvline(found[way].mean(), color="#7f7f7f", linestyle=style, label=way)
+            axes.axvline(accuracies[way].mean(), color="#7f7f7f", linestyle=style, label=way)
         for place, method in enumerate(METHODS):
-            mean, half_width = _interval(found[method])
+            mean, half_width = _interval(accuracies[method])
             axes.errorbar(mean, place, xerr=np.nan_to_num(half_width), fmt="o", color="#0072B2", capsize=3)
         axes.set_title(title, fontsize=10.5)
         axes.spines[["top", "right"]].set_visible(False)
@@ -352,39 +378,36 @@ def demonstration_page(demonstration: Demonstration, dataset: str, figures: Sequ
 
 
 def _figures(demonstration: Demonstration, way: str) -> tuple[str, str]:
-    """Write the accuracy of a way and what it has above a local model, with intervals if there are any."""
-    gain = "" if way == ALONE else _in_words(*demonstration.gain(way), sign="+")
-    return _in_words(*demonstration.interval(way)), gain
+    """Write the accuracy of a way and its difference from a local model, with intervals if there are any."""
+    gain = ""
+    if way != ALONE:
+        gain = _write_mean(*demonstration.gain(way), sign="+")
+    return _write_mean(*demonstration.interval(way)), gain
 
 
-def _in_words(mean: float, half_width: float, sign: str = "") -> str:
-    return f"{mean:{sign}.3f}" if math.isnan(half_width) else f"{mean:{sign}.3f} ± {half_width:.3f}"
+def _write_mean(mean: float, half_width: float, sign: str = "") -> str:
+    if math.isnan(half_width):
+        return f"{mean:{sign}.3f}"
+    return f"{mean:{sign}.3f} ± {half_width:.3f}"
 
 
 def _tabulate(demonstration: Demonstration) -> list[list[str]]:
     """Return the table of integration methods, headings first; the baselines are the same in all columns."""
     columns = demonstration.columns
     ways = next(iter(columns.values()))
-    rows = [[way, *(_in_words(*_interval(found[way])) for found in columns.values())] for way in ways]
-    gains = [_interval(found[EXTENDED] - found["LTI"]) for found in columns.values()]
-    rows.insert(-2, ["  above LTI", *(_in_words(*gain, sign="+") for gain in gains)])
+    rows = [[way, *(_write_mean(*_interval(each[way])) for each in columns.values())] for way in ways]
+    gains = [_interval(each[EXTENDED] - each["LTI"]) for each in columns.values()]
+    # Before the last two rows, which are baselines.
+    rows.insert(-2, ["  above LTI", *(_write_mean(*gain, sign="+") for gain in gains)])
     if len(columns) < len(MAPS):
         rows.append(["UMAP is left out: pip install 'datacollab[umap]' adds it."])
     return [["integration", *columns], *rows]
 
 
 def demo(
-    report: Report,
-    dataset: str,
-    data_dir: Path | None,
-    parties: int,
-    rows: int,
-    seeds: int,
-    jobs: int,
-    output: Path,
-    roles: bool,
-    quiet: bool,
-) -> None:
+    report: Report, dataset: str, data_dir: Path | None, seeds: int, output: Path, roles: bool, quiet: bool,
+    **options: Any,
+) -> None:  # fmt: skip
     if roles:
         report.unchanged = f"The files in {output} are as the last step left them."
         report.facts = {"predictions": str(_play_roles(output, quiet=quiet or report.as_json))}
@@ -397,18 +420,27 @@ def demo(
         if data.task != "classification":
             raise ValueError(f"The demonstration is of classes, and {dataset!r} has numbers; try `datacollab compare`.")
         progress(f"playing {seeds} draw{'s' if seeds > 1 else ''}")
-        found = demonstrate(data, n_parties=parties, n_rows=rows, seeds=range(seeds), progress=progress, n_jobs=jobs)
+        demonstration = demonstrate(
+            data,
+            n_parties=options["parties"],
+            n_rows=options["rows"],
+            seeds=range(seeds),
+            progress=progress,
+            n_jobs=options["jobs"],
+        )
         progress("drawing")
-        pictures = output / "pays.png", output / "methods.png"
-        for path, figure in zip(pictures, (demonstration_figure(data, found), integration_figure(found)), strict=True):
+        pictures = (output / "pays.png", output / "methods.png")
+        figures = (demonstration_figure(data, demonstration), integration_figure(demonstration))
+        for path, figure in zip(pictures, figures, strict=True):
             figure.savefig(path, dpi=144)
-        page, scores = output / "index.html", output / "scores.json"
+        page = output / "index.html"
+        scores = output / "scores.json"
         command = shlex.join(["datacollab", *sys.argv[1:]])
-        page.write_text(demonstration_page(found, dataset, pictures, command), encoding="utf-8")
-        scores.write_text(json.dumps(found.as_dict(), indent=2), encoding="utf-8")
-    report.facts = found.as_dict()
+        page.write_text(demonstration_page(demonstration, dataset, pictures, command), encoding="utf-8")
+        scores.write_text(json.dumps(demonstration.as_dict(), indent=2), encoding="utf-8")
+    report.facts = demonstration.as_dict()
     if not report.as_json:
-        _print_table(found, dataset)
+        _print_table(demonstration, dataset)
     for path in (*pictures, page, scores):
         report.line(f"  {path}")
     report.line(f"Done in {time.perf_counter() - start:.0f} s.")
@@ -416,8 +448,8 @@ def demo(
 
 def _print_table(demonstration: Demonstration, dataset: str) -> None:
     console = Console()
-    n_parties, n_rows = demonstration.n_parties, demonstration.n_rows
-    table = Table(title=f"{dataset}: {n_parties} parties with {n_rows} rows each, on new rows", box=box.SIMPLE_HEAD)
+    parties = f"{demonstration.n_parties} parties with {demonstration.n_rows} rows each"
+    table = Table(title=f"{dataset}: {parties}, on new rows", box=box.SIMPLE_HEAD)
     table.add_column("way")
     for heading in ("accuracy", "above alone"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -451,6 +483,7 @@ def _exchange(root: Path) -> Iterator[tuple[str, str]]:
     for party in USUAL_PARTIES:
         yield "A party joins.", f"party join project.toml anchor.dcanchor --owner {owner}/public.key -C {party}"
         keys = [PublicKey.load(root / other / "public.key") for other in USUAL_PARTIES if other != party]
+        # Played alone here; people read their fingerprints out to each other.
         heard = " ".join(f"--heard {key.fingerprint}" for key in keys[:2])
         sharing = f"party share tables/{party}.csv --approve {heard} -C {party}"
         yield "It looks at what would leave, has two others read out their fingerprints, and shares once.", sharing
@@ -472,8 +505,9 @@ def _play_roles(output: Path, *, quiet: bool) -> Path:
         if not quiet:
             typer.secho(f"# {note}", dim=True)
             typer.echo(f"$ datacollab {words}")
+        # In processes of their own, as at institutions: nothing is handed on but files.
         command = [sys.executable, "-m", "datacollab", *shlex.split(words)]
-        played = subprocess.run(command, cwd=output, stdout=subprocess.DEVNULL if quiet else None, check=False)
-        if played.returncode:
+        ended = subprocess.run(command, cwd=output, stdout=subprocess.DEVNULL if quiet else None, check=False)
+        if ended.returncode:
             raise ValueError(f"The step `datacollab {words}` failed; {output} is as it left it.")
     return output / "predictions.csv"

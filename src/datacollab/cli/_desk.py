@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from .._require import require
 from ..exchange.steps import STEPS
-from ._command import COMMANDS, Folder, lines_of
+from ._command import COMMANDS, WorkFolder, lines_of
 from ._output import Report
 
 if TYPE_CHECKING:
@@ -19,14 +19,16 @@ if TYPE_CHECKING:
     from ..desk.web import Session
 
 
-def desk(report: Report, folder: Folder, port: int, no_browser: bool) -> None:
+def desk(report: Report, folder: WorkFolder, port: int, no_browser: bool) -> None:
+    # All are looked for first, so that one sentence names what to install.
     for package in ("jinja2", "starlette", "python_multipart", "uvicorn"):
         require(package, "desk")
-    from ..desk.web import Session, bound_socket, door_page, serve
+    from ..desk.web import Session, bind_socket, door_page, serve
 
     folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder = Folder(folder.path, known=folder.passphrase)
-    bound, host = bound_socket(port)
+    # The passphrase is asked for once, here: pages cannot ask at the terminal.
+    folder = WorkFolder(folder.path, known=folder.passphrase)
+    bound, host = bind_socket(port)
     # Interrupted in order from the first line on: somebody who reads it may press the keys at once.
     with bound, suppress(KeyboardInterrupt), ExitStack() as stack:
         session = Session(host)
@@ -42,7 +44,7 @@ def desk(report: Report, folder: Folder, port: int, no_browser: bool) -> None:
     report.line("The desk is closed.")
 
 
-def desk_app(folder: Folder, session: Session) -> ASGIApp:
+def desk_app(folder: WorkFolder, session: Session) -> ASGIApp:
     """Return the pages of a folder: the analyst's once it has a project in which its key is the analyst's.
 
     Until then, and for parties and owners, they are a party's; a folder without keys makes them first.
@@ -52,26 +54,29 @@ def desk_app(folder: Folder, session: Session) -> ASGIApp:
     from ..desk.web import Commands
 
     commands = Commands(STEPS | COMMANDS, partial(lines_of, folder))
-    made: dict[bool, ASGIApp] = {}
+    apps: dict[bool, ASGIApp] = {}
 
-    def current() -> ASGIApp:
-        if (is_analyst := _is_analyst(folder)) not in made:
+    # A folder becomes the analyst's while the desk is open: when the project with its key is taken in.
+    def choose_app() -> ASGIApp:
+        is_analyst = _is_analyst(folder)
+        if is_analyst not in apps:
             if is_analyst:
-                made[True] = analyst_app(AnalystDesk(folder.path, passphrase=folder.known), session)
+                apps[True] = analyst_app(AnalystDesk(folder.path, passphrase=folder.known), session)
             else:
-                made[False] = party_app(PartyDesk(folder.path, commands, passphrase=folder.known), session)
-        return made[is_analyst]
+                apps[False] = party_app(PartyDesk(folder.path, commands, passphrase=folder.known), session)
+        return apps[is_analyst]
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await current()(scope, receive, send)
+        await choose_app()(scope, receive, send)
 
-    current()
+    choose_app()  # A folder that cannot be opened is refused before any page is served.
     return app
 
 
-def _is_analyst(folder: Folder) -> bool:
+def _is_analyst(folder: WorkFolder) -> bool:
     from ..agreement import load_project
     from ..bundle import KeyFile
 
-    keys, project = folder.path / "keys.json", folder.path / "project.toml"
+    keys = folder.path / "keys.json"
+    project = folder.path / "project.toml"
     return keys.is_file() and project.is_file() and KeyFile.read(keys).public == load_project(project).analyst

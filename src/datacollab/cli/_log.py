@@ -6,30 +6,39 @@ from pathlib import Path
 
 from ..errors import ExchangeError
 from ..exchange.log import AuditLog, check_log_against, log_witnesses
-from ._command import Folder, named_once
-from ._output import Report, shown
+from ._command import WorkFolder, choose_path
+from ._output import Report, one_line
 
 
-def show(report: Report, folder: Folder, log: Path | None, last: int | None) -> None:
-    entries = _opened(log, folder.path).entries()
-    report.facts = {"entries": entries[-last:] if last else entries}
-    for entry in report.facts["entries"]:
-        facts = ", ".join(f"{name} {shown(value)}" for name, value in entry["facts"].items())
-        report.line(f"{entry['number']:>5}  {shown(entry['time'])}  {shown(entry['event'])}  {facts}".rstrip())
+def show(report: Report, folder: WorkFolder, log: Path | None, last: int | None) -> None:
+    entries = _open_log(log, folder.path).entries()
+    if last:
+        entries = entries[-last:]
+    report.facts = {"entries": entries}
+    for entry in entries:
+        facts = ", ".join(f"{name} {one_line(value)}" for name, value in entry["facts"].items())
+        report.line(f"{entry['number']:>5}  {one_line(entry['time'])}  {one_line(entry['event'])}  {facts}".rstrip())
 
 
-def verify(report: Report, folder: Folder, log: Path | None, head: str | None, against: list[Path] | None) -> None:
-    opened = _opened(log, folder.path)
-    found, number = opened.verify(), len(opened.entries())
+def verify(report: Report, folder: WorkFolder, log: Path | None, head: str | None, against: list[Path] | None) -> None:
+    opened = _open_log(log, folder.path)
+    last_head = opened.verify()
+    number = len(opened.entries())
+    # A chain that was written anew from the start is whole, too: only a head that others hold shows it.
     if head is not None and not opened.contains(head):
         raise ExchangeError(
             "LOG_BROKEN", f"{opened.path}: no entry has the head that was given. Entries are missing; compare copies."
         )
-    files = [*(log_witnesses(folder.path) if log is None else ()), *(against or ())]
-    silent = check_log_against(opened, files, keys=folder.path / "keys.json" if log is None else None)
+    files = list(against or ())
+    keys = None
+    if log is None:
+        # The folder's own files name heads, and its keys show which of them it has signed.
+        files = [*log_witnesses(folder.path), *files]
+        keys = folder.path / "keys.json"
+    silent = check_log_against(opened, files, keys=keys)
     compared = [str(file) for file in files if file not in silent]
-    report.facts = {"entries": number, "head": found, "compared": compared}
-    report.line(f"{opened.path}: {number} entries, none changed. Head {found}")
+    report.facts = {"entries": number, "head": last_head, "compared": compared}
+    report.line(f"{opened.path}: {number} entries, none changed. Head {last_head}")
     if compared:
         report.line(f"Files that its entries name: {', '.join(compared)}")
     if silent:
@@ -40,16 +49,17 @@ def verify(report: Report, folder: Folder, log: Path | None, head: str | None, a
         )
 
 
-def export(report: Report, folder: Folder, there: Path | None, output: Path | None) -> None:
-    target, opened = named_once(output, there, "--output / -o"), _opened(None, folder.path)
+def export(report: Report, folder: WorkFolder, there: Path | None, output: Path | None) -> None:
+    target = choose_path(output, there, "--output / -o")
+    opened = _open_log(None, folder.path)
     opened.export(target)
     number = len(opened.entries())
     report.facts = {"written": str(target), "entries": number, "head": opened.head}
     report.line(f"{target}: {number} entries")
 
 
-def _opened(log: Path | None, folder: Path) -> AuditLog:
-    path = folder / "log.jsonl" if log is None else log
+def _open_log(log: Path | None, folder: Path) -> AuditLog:
+    path = log or folder / "log.jsonl"
     if not path.is_file():
         raise ExchangeError("FOLDER_MISSING", f"There is no log at {path}. Give the folder that was set up, with -C.")
     return AuditLog(path)

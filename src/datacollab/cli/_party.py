@@ -1,4 +1,4 @@
-"""``datacollab party``: join, look at what would leave, share once, install a model, predict at home."""
+"""``datacollab party``: join, look before anything leaves, share once, install a model, predict at home."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ from typing import Any
 import typer
 
 from ..agreement import Project, load_project, project_changes
-from ..bundle import PublicKey
 from ..errors import ExchangeError
 from ..exchange.party_folder import Explained, PartyFolder, ReleaseSummary, SumsSummary, assessment, deadline_passed
 from ..exchange.steps import SIDES, STEPS, score_rows
 from ..table import column_questions, table_batches, unknown_levels
-from ._command import Folder, at_terminal, says_yes, sending
-from ._output import Report, closed_file, listed, show_adjusted, show_rows
+from ._command import WorkFolder, at_terminal, load_key, says_yes, sending
+from ._output import Report, list_names, make_private_file, show_adjusted, show_rows
 from ._progress import shown_progress
 
 _MOST_SHOWN = 10
 """Columns in the list of `explain`; the file and --json have all."""
 _MOST_CLASSES = 12
+"""Classes in the table of `evaluate`: more do not fit into a line; --json has all."""
 _THRESHOLD = "Take the probabilities, or a threshold: predict --tested FILE --find 0.8."
 
 
-def check(report: Report, folder: Folder, table: Path, dpia: Path | None, show_levels: bool, **options: Any) -> None:
-    """Show what would leave, and the reasons against it."""
+def check(
+    report: Report, folder: WorkFolder, table: Path, dpia: Path | None, show_levels: bool, **options: Any
+) -> None:
+    """Show the share as it would be, and the reasons against it."""
     opened = folder.party()
     if dpia is not None and dpia.exists():
         raise typer.BadParameter(f"{dpia} is there already; name another file.", param_hint="--dpia")
@@ -38,38 +40,29 @@ def check(report: Report, folder: Folder, table: Path, dpia: Path | None, show_l
     of_sums = opened.project.sharing is not None
     with shown_progress(quiet=report.as_json) as progress:
         prepared: Any = opened.prepare(table, **options, progress=progress)
-    way, words = ("sums", "") if of_sums else (prepared.plan.options, f"{prepared.plan.options} ")
+    way = "sums" if of_sums else prepared.plan.options
     reasons = [*deadline_passed(opened.project), *prepared.reasons]
     opened.record("check", file=table.name, way=way, reasons=[reason.code for reason in reasons])
+    # Sums are shared once by their keys; rows can be shared again, which tells more than once.
     shared_before = not of_sums and any(entry["event"] == "share" for entry in opened.log.entries())
-    said = "" if of_sums or prepared.plan.defences else " --undefended"
-    said += " --again" if shared_before else ""
-    said += " --heard FINGERPRINT" * opened.n_unconfirmed()
-    command = (
-        f"datacollab party share {shlex.quote(str(table))} {words}-C {shlex.quote(str(folder.path))} --approve{said}"
-    )
-    found = [{"code": reason.code, "message": str(reason)} for reason in reasons]
-    report.facts = {
-        "summary": prepared.summary.to_dict(),
-        "allowed": not reasons,
-        "reasons": found,
-        **({} if of_sums else {"shared_before": shared_before}),
-        "command": command,
-        **({"error": found[0]} if found else {}),
-    }
+    command = _write_command(opened, prepared, table, shared_before)
+    refusals = [{"code": reason.code, "message": str(reason)} for reason in reasons]
+    report.facts = {"summary": prepared.summary.to_dict(), "allowed": not reasons, "reasons": refusals}
+    if not of_sums:
+        report.facts["shared_before"] = shared_before
+    report.facts["command"] = command
+    if refusals:
+        report.facts["error"] = refusals[0]
     report.line(prepared.summary.to_text())
     show_adjusted(prepared.summary.adjusted, report, is_summarised=True)
     first = next(iter(table_batches(table, schema=opened.project)))
     _show_unused(opened.project, first, report)
     report.line()
     if dpia is not None:
-        closed_file(dpia).write_text(assessment(opened.project, opened.policy, prepared.summary), encoding="utf-8")
+        text = assessment(opened.project, opened.policy, prepared.summary)
+        make_private_file(dpia).write_text(text, encoding="utf-8")
         report.line(f"{dpia}: a draft of an impact assessment. Fill in what stands in brackets.")
-    if not report.as_json:
-        numbers = [column.name for column in opened.project.columns if column.kind == "number"]
-        advice = "do not share: ask the project's owner to leave it out"
-        for question in column_questions(first, numbers, advice):
-            report.line(question)
+    _ask_about_numbers(opened.project, first, report)
     if shared_before:
         report.line("The party has shared before. A second share of the same rows tells the analyst more.")
     if reasons:
@@ -85,7 +78,30 @@ def check(report: Report, folder: Folder, table: Path, dpia: Path | None, show_l
     report.line(f"  {command}")
 
 
-def _unused(project: Project, table: Any) -> list[str]:
+def _ask_about_numbers(project: Project, table: Any, report: Report) -> None:
+    """Ask about columns of numbers that may be none, as codes of wards: the model would take them as quantities."""
+    numbers = [column.name for column in project.columns if column.kind == "number"]
+    advice = "do not share: ask the project's owner to leave it out"
+    if not report.as_json:
+        for question in column_questions(table, numbers, advice):
+            report.line(question)
+
+
+def _write_command(opened: PartyFolder, prepared: Any, table: Path, shared_before: bool) -> str:
+    """Return the command that shares the table as it was prepared."""
+    of_sums = opened.project.sharing is not None
+    command = f"datacollab party share {shlex.quote(str(table))}"
+    if not of_sums:
+        command += f" {prepared.plan.options}"
+    command += f" -C {shlex.quote(str(opened.path))} --approve"
+    if not (of_sums or prepared.plan.defences):
+        command += " --undefended"
+    if shared_before:
+        command += " --again"
+    return command + " --heard FINGERPRINT" * opened.n_unconfirmed()
+
+
+def _list_unused(project: Project, table: Any) -> list[str]:
     """Return the columns of a table that the project does not have."""
     cluster = project.sharing and project.sharing.cluster
     known = {*(column.name for column in project.columns), *project.task.columns, cluster}
@@ -93,28 +109,28 @@ def _unused(project: Project, table: Any) -> list[str]:
 
 
 def _show_unused(project: Project, table: Any, report: Report) -> None:
-    if unused := _unused(project, table):
-        report.line(f"Columns not used: {listed(unused)}")
+    if unused := _list_unused(project, table):
+        report.line(f"Columns not used: {list_names(unused)}")
 
 
 def _show_levels(opened: PartyFolder, table: Path, report: Report) -> None:
     """List the party's own entries that are no agreed categories, on its screen and nowhere else."""
-    found: Counter[tuple[str, str, str]] = Counter()
+    counts: Counter[tuple[str, str, str]] = Counter()
     for batch in table_batches(table, schema=opened.project):
         for column, text, count, near in unknown_levels(opened.project, batch):
-            found[column, text, near] += count
+            counts[column, text, near] += count
     report.line("Entries that are no agreed categories. They are of your rows: send this list to nobody.")
-    for (column, text, near), count in found.most_common():
-        report.line(f"  {column}: {text!r} in {count} rows" + (f"; nearest: {near!r}" if near else ""))
-    report.line("  Write them as agreed, or ask the owner to add them." if found else "  none")
+    for (column, text, near), count in counts.most_common():
+        nearest = f"; nearest: {near!r}" if near else ""
+        report.line(f"  {column}: {text!r} in {count} rows{nearest}")
+    report.line("  Write them as agreed, or ask the owner to add them." if counts else "  none")
 
 
-def join(report: Report, folder: Folder, project: Path, anchor: Path | None, owner: Path | None, yes: bool) -> None:
-    """Set up the folder, and say what to compare; what a revised project changes is asked about."""
+def join(report: Report, folder: WorkFolder, project: Path, anchor: Path | None, owner: Path | None, yes: bool) -> None:
+    """Set up the folder, and name the fingerprints to compare; changes of a revised project are asked about."""
     _ask_about_changes(report, folder, project, yes)
     folder.check_public_key()
-    known = None if owner is None else PublicKey.load(owner)
-    joined = PartyFolder.join(folder.path, project, anchor, owner=known, passphrase=folder.passphrase)
+    joined = PartyFolder.join(folder.path, project, anchor, owner=load_key(owner), passphrase=folder.passphrase)
     agreed = joined.project
     report.facts |= {
         "party": joined.name,
@@ -137,12 +153,14 @@ def join(report: Report, folder: Folder, project: Path, anchor: Path | None, own
         report.line("The anchor is missing; join again with it before you share.")
 
 
-def _ask_about_changes(report: Report, folder: Folder, project: Path, yes: bool) -> None:
+def _ask_about_changes(report: Report, folder: WorkFolder, project: Path, yes: bool) -> None:
     there = folder.path / "project.toml"
     if not there.is_file():
         return
-    before, after = load_project(there), load_project(project)
+    before = load_project(there)
+    after = load_project(project)
     members = [(each.owner, each.analyst) for each in (before, after)]
+    # The same file, another project or an older one: nothing to agree to here.
     if before.digest == after.digest or members[0] != members[1] or after.revision < before.revision:
         return  # `PartyFolder.join` refuses what is no revision.
     changes = project_changes(before, after)
@@ -153,14 +171,14 @@ def _ask_about_changes(report: Report, folder: Folder, project: Path, yes: bool)
     if not (yes or says_yes("Join the revised project?", as_json=report.as_json)):
         raise ExchangeError(
             "NOT_APPROVED",
-            f"{folder.path} stays with revision {before.revision}: nobody agreed to what changed ({listed(changes)}). "
-            "Run the command again with --yes.",
+            f"{folder.path} stays with revision {before.revision}: nobody agreed to what changed "
+            f"({list_names(changes)}). Run the command again with --yes.",
         )
 
 
 def share(
     report: Report,
-    folder: Folder,
+    folder: WorkFolder,
     table: Path,
     withdrawals: list[Path] | None,
     without: list[str] | None,
@@ -172,24 +190,28 @@ def share(
     """Make the share, show it, ask, and say where the file is."""
     opened = folder.party()
     approver = approved_by or _login_name()
-    with _told_whether_shared(opened, report), ExitStack() as stack:
+    with _tell_if_shared(opened, report), ExitStack() as stack:
         progress = stack.enter_context(shown_progress(quiet=report.as_json))
 
         def ask(summary: ReleaseSummary | SumsSummary) -> str | None:
-            stack.close()
+            stack.close()  # The line of progress would overwrite the question.
             report.facts |= {"summary": summary.to_dict()}
             report.line(summary.to_text())
             show_adjusted(summary.adjusted, report, is_summarised=True)
             _show_unused(opened.project, next(iter(table_batches(table, schema=opened.project))), report)
             report.line()
             _ask_for_fingerprints(opened, report)
-            return approver if approve or says_yes(STEPS["party share"].asks, as_json=report.as_json) else None
+            if approve or says_yes(STEPS["party share"].asks, as_json=report.as_json):
+                return approver
+            return None
 
         options |= {"withdrawals": withdrawals or (), "without": without or (), "heard": heard or ()}
         file = opened.share(table, approve=ask, progress=progress, **options)
     size = file.stat().st_size
-    who = f"approved by {approver}" if report.facts else "as it was"
+    who = f"approved by {approver}"
     if not report.facts:
+        # Nobody was asked: the share of an interrupted or earlier run was found, and kept.
+        who = "as it was"
         report.line(f"{opened.describe_share()} {table.name} was not added.")
     report.facts |= {"share": str(file), "bytes": size}
     report.line(f"{file}: {size:,} bytes, {who}. {sending(folder.path, 'the analyst')}")
@@ -205,28 +227,31 @@ def share(
 
 def _ask_for_fingerprints(opened: PartyFolder, report: Report) -> None:
     """Ask the approver for fingerprints that other institutions read out, until enough are confirmed."""
+    # An owner who invents parties could read a party's sums: their keys have to be other institutions' own.
     while (n_more := opened.n_unconfirmed()) and not report.as_json and at_terminal():
         typed = typer.prompt(f"Fingerprint that an institution read out to you ({n_more} to go)", err=True)
         try:
             report.line(f"This is the key of {opened.confirm([typed])[0]}.")
         except ExchangeError as error:
+            # A typing error is answered, and asked about again.
             if error.code != "NOT_CONFIRMED":
                 raise
             report.line(str(error))
 
 
-def withdraw(report: Report, folder: Folder) -> None:
+def withdraw(report: Report, folder: WorkFolder) -> None:
     """Withdraw, and say where the file is."""
     file = folder.party().withdraw()
     report.facts = {"withdrawal": str(file)}
     report.line(f"{file}: send it to the other parties. This folder shares nothing in this run any more.")
 
 
-def install(report: Report, folder: Folder, model: Path, **options: Any) -> None:
-    """Install the model, and say what collaboration brought."""
+def install(report: Report, folder: WorkFolder, model: Path, **options: Any) -> None:
+    """Install the model, and say how much collaboration brought."""
     opened = folder.party()
     with shown_progress(quiet=report.as_json) as progress:
         facts = opened.install(model, **options, progress=progress)
+    # Facts that a program may rely on; the folder has more.
     names = ("party", "project", "method", "n_components", "estimator", "n_parties", "n_rows", "created")
     report.facts = {name: facts.get(name) for name in (*names, "benefit", "sentence", "model_digest")}
     report.line(
@@ -240,7 +265,7 @@ def install(report: Report, folder: Folder, model: Path, **options: Any) -> None
 
 def predict(
     report: Report,
-    folder: Folder,
+    folder: WorkFolder,
     table: Path,
     output: Path,
     tested: Path | None,
@@ -248,15 +273,21 @@ def predict(
     keep: list[str] | None,
     **options: Any,
 ) -> None:
-    """Predict, and say how many rows, and what a threshold finds."""
+    """Predict, and say how many rows, and how many positives a threshold finds."""
     _check_another_file(output, table)
     opened = folder.party()
-    threshold = None if tested is None else opened.threshold(tested, using=options["using"], find=find)
+    threshold: dict[str, Any] | None = None
+    least = None
+    if tested is not None:
+        threshold = opened.threshold(tested, using=options["using"], find=find)
+        least = threshold["least"]
     adjusted: dict[str, Any] = {}
     called: Counter[Any] = Counter()
-    is_new, task = not output.exists(), opened.project.task
+    task = opened.project.task
+    is_new = not output.exists()
 
     def look(frame: Any) -> None:
+        # Of rare classes, no row may reach one half: with a threshold, that is looked after.
         if threshold is None and task.positive is not None and f"proba_{task.positive}" in frame:
             called.update(frame["prediction"].tolist())
 
@@ -264,21 +295,24 @@ def predict(
         n_rows = opened.predict(
             table,
             output,
-            flag_from=None if threshold is None else threshold["least"],
+            flag_from=least,
             keep=keep or (),
             tell=lambda found: adjusted.update(found.to_dict()),
             look=look,
             **options,
         )
     report.facts = {"predictions": str(output), "n_rows": n_rows, "threshold": threshold, "adjusted": adjusted}
-    report.line(f"{output}: {n_rows} predictions" + ("" if is_new else "; the earlier file was replaced"))
+    replaced = "" if is_new else "; the earlier file was replaced"
+    report.line(f"{output}: {n_rows} predictions{replaced}")
     if opened.project.sharing is not None and options["using"] in (None, "combined"):
         report.line(opened.sentence)
     first = next(iter(table_batches(table, schema=opened.project)))
-    if left := [name for name in _unused(opened.project, first) if name not in (keep or ())]:
+    if unused := [name for name in _list_unused(opened.project, first) if name not in (keep or ())]:
         report.line(
-            f"Columns not used: {listed(left)}. To copy one beside the predictions: --keep {shlex.quote(left[0])}"
+            f"Columns not used: {list_names(unused)}. To copy one beside the predictions: --keep "
+            f"{shlex.quote(unused[0])}"
         )
+    # Predictions of a single class look like a broken model, and are what a rare class gives.
     if len(called) == 1:
         (one,) = called
         other = next(name for name in task.classes if name != one)
@@ -293,19 +327,20 @@ def predict(
     show_adjusted(adjusted, report)
 
 
-def evaluate(report: Report, folder: Folder, table: Path, **options: Any) -> None:
+def evaluate(report: Report, folder: WorkFolder, table: Path, **options: Any) -> None:
     """Evaluate, and show all figures."""
     opened = folder.party()
     with shown_progress(quiet=report.as_json, first="evaluating"):
         report.facts = scores = opened.evaluate(table, **options)
     report.line(f"{scores['n_rows']} rows, target {scores['target']}; intervals of 95 %")
     if scores["n_rows"]:
+        # Each side by one figure, and then the chosen one in full.
         if len(scores["sides"]) > 1:
             sides = [(side, score_rows(each)[0]) for side, each in scores["sides"].items()]
-            show_rows([(f"{name}, {SIDES[side]}", said) for side, (name, said) in sides], report)
+            show_rows([(f"{name}, {SIDES[side]}", figure) for side, (name, figure) in sides], report)
             report.line(f"In full, {SIDES[scores['using']]}:")
         show_rows(score_rows(scores, opened.project.task.unit), report)
-        positive = scores["ranking"]["positive"] if "ranking" in scores else None
+        positive = scores.get("ranking", {}).get("positive")
         if positive is not None and not any(row[scores["classes"].index(positive)] for row in scores["confusion"]):
             report.line(f"  No row is called {positive!r}, for no probability reaches one half. {_THRESHOLD}")
         if "confusion" in scores:
@@ -318,6 +353,7 @@ def _show_confusion(scores: dict[str, Any], report: Report) -> None:
     if len(classes) > _MOST_CLASSES:
         report.line("  --json lists how often each class was taken for each.")
         return
+    # Two spaces between the longest name or count and its neighbour.
     width = max(map(len, [*classes, *(str(count) for row in scores["confusion"] for count in row)])) + 2
     report.line("  true classes in rows, predicted ones in columns:")
     for name, row in [("", classes), *zip(classes, scores["confusion"], strict=True)]:
@@ -325,10 +361,10 @@ def _show_confusion(scores: dict[str, Any], report: Report) -> None:
 
 
 def explain(
-    report: Report, folder: Folder, table: Path, output: Path, keep: list[str] | None, figure: Path | None,
+    report: Report, folder: WorkFolder, table: Path, output: Path, keep: list[str] | None, figure: Path | None,
     **options: Any,
 ) -> None:  # fmt: skip
-    """Explain, and show the mean size of what each column adds."""
+    """Explain, and show how much each column adds, by its mean size."""
     _check_another_file(output, table)
     opened = folder.party()
     with shown_progress(quiet=report.as_json) as progress:
@@ -340,7 +376,8 @@ def explain(
             progress=lambda done, n_rows: progress(f"row {done} of {n_rows}", done / n_rows),
             **options,
         )
-    importance, outputs = found.importance(), found.explanation.output_names
+    importance = found.importance()
+    outputs = found.explanation.output_names
     report.facts = {
         "n_rows": len(found.rows),
         "n_rows_of_table": found.n_rows,
@@ -350,7 +387,7 @@ def explain(
         "exact": found.exact,
         "adjusted": found.adjusted,
         "contributions": str(output),
-        "figure": None if figure is None else str(figure),
+        "figure": figure and str(figure),
     }
     way = "" if found.exact else ", by random orders"
     report.line(
@@ -367,7 +404,7 @@ def explain(
     report.line("They tell of the rows, like the table. Nothing left the party.")
 
 
-def distil(report: Report, folder: Folder, answers: Path, tree: int | None) -> None:
+def distil(report: Report, folder: WorkFolder, answers: Path, tree: int | None) -> None:
     """Distil a model, and say how near it is to the predictions."""
     with shown_progress(quiet=report.as_json, first="distilling"):
         facts = folder.party().distil(answers, tree=tree)
@@ -389,7 +426,7 @@ def distil(report: Report, folder: Folder, answers: Path, tree: int | None) -> N
         report.line(facts["tree"].rstrip())
 
 
-def forget(report: Report, folder: Folder, yes: bool) -> None:
+def forget(report: Report, folder: WorkFolder, yes: bool) -> None:
     """Ask, and destroy the map."""
     opened = folder.party()
     if not (yes or says_yes(STEPS["party forget"].asks, as_json=report.as_json)):
@@ -405,17 +442,19 @@ def forget(report: Report, folder: Folder, yes: bool) -> None:
 
 
 def _check_another_file(output: Path, table: Path) -> None:
+    """Raise BadParameter if the output would overwrite the table, even under another name."""
     if output.exists() and output.samefile(table):
         raise typer.BadParameter(f"{output} is the table itself; name another file.", param_hint="--output")
 
 
 @contextmanager
-def _told_whether_shared(opened: PartyFolder, report: Report) -> Iterator[None]:
+def _tell_if_shared(opened: PartyFolder, report: Report) -> Iterator[None]:
     """Look after an interruption whether the share was made before it."""
     before = opened.share_digest()
     try:
         yield
     except KeyboardInterrupt:
+        # "Nothing was changed" would invite a second share of the same rows.
         try:
             if opened.share_digest() != before:
                 report.unchanged = (
@@ -430,4 +469,5 @@ def _login_name() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):
+        # A container may have no name for its user.
         return "unknown"

@@ -1,4 +1,4 @@
-"""Commands that other distributions bring, and what is said where they are not installed."""
+"""Commands that other distributions bring, and answers in place of those that are not installed."""
 
 from __future__ import annotations
 
@@ -24,26 +24,31 @@ def add_plugins(app: typer.Typer) -> None:
             if len(set(names)) < len(names):
                 raise ValueError("it gives a name that is taken to another command")
         except Exception as error:
+            # A plugin that fails half-way must not leave half of its commands.
             for each, commands, groups in before:
-                each.registered_commands[:], each.registered_groups[:] = commands, groups
+                each.registered_commands[:] = commands
+                each.registered_groups[:] = groups
             warn(f"datacollab: the plugin {plugin.name} ({plugin.value}) was left out: {error}")
     there = _names(app)
     for words, folder in KNOWN.items():
         *parents, name = words.split()
         if words not in there:
-            parent = group_of(app, *parents)
-            parent.command(name, hidden=True, add_help_option=False, context_settings=_TAKES_ALL)(_says(words, folder))
+            add = group_of(app, *parents).command
+            add(name, hidden=True, add_help_option=False, context_settings=_TAKES_ALL)(_refuse(words, folder))
 
 
 _TAKES_ALL = {"allow_extra_args": True, "ignore_unknown_options": True}
+"""Any options are taken: the answer is how to install the command, whatever was asked of it."""
 
 
-def _says(words: str, folder: str) -> Callable[[], None]:
-    def absent() -> None:
+def _refuse(words: str, folder: str) -> Callable[[], None]:
+    """Return a command that says how to install the true one."""
+
+    def refuse() -> None:
         warn(f"datacollab: {missing(f'`datacollab {words}`', folder)}")
         raise typer.Exit(1)
 
-    return absent
+    return refuse
 
 
 def _groups(app: typer.Typer, words: str = "") -> Iterator[tuple[str, typer.Typer]]:

@@ -1,4 +1,4 @@
-"""What is going on: one line that changes on a terminal, or else one now and then."""
+"""Progress of a command: one line that changes on a terminal, or else one now and then."""
 
 from __future__ import annotations
 
@@ -15,34 +15,39 @@ EVERY = 10.0
 
 
 class Say(Protocol):
-    """Takes what begins now, and how much of the work is done, from 0 to 1, where that is known."""
+    """Takes the step that begins now, and the part of the work that is done, from 0 to 1, where that is known."""
 
     def __call__(self, step: str, share: float | None = None) -> None: ...
 
 
 @contextmanager
 def shown_progress(quiet: bool = False, *, steps: int | None = None, first: str = "starting") -> Iterator[Say]:
-    """Yield what takes a line on what is going on, and shows it on stderr; with ``steps`` it knows the share."""
+    """Yield a function that shows the present step on stderr; with ``steps`` it knows the share that is done."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    console, start, begun = Console(stderr=True), time.monotonic(), 0
     if quiet:
         yield lambda step, share=None: None
         return
+    # Standard output is for results, which a program may read.
+    console = Console(stderr=True)
+    start = time.monotonic()
+    n_begun = 0
 
-    def said(show: Callable[[str, float | None, str], None]) -> Say:
+    def make_say(show: Callable[[str, float | None, str], None]) -> Say:
         def say(step: str, share: float | None = None) -> None:
-            nonlocal begun
-            share = share if steps is None else min(1.0, begun / steps)
-            begun += 1
+            nonlocal n_begun
+            if steps is not None:
+                # A step more than was foreseen must not run over the end of the bar.
+                share = min(1.0, n_begun / steps)
+            n_begun += 1
             show(step, share, time_left(time.monotonic() - start, share))
 
         return say
 
     if not console.is_terminal:
-        with _lines(start, first) as show_line:
-            yield said(show_line)
+        with _print_lines(start, first) as show_line:
+            yield make_say(show_line)
         return
     columns = (
         *(SpinnerColumn(), TextColumn("{task.description:<60}"), BarColumn(20), TimeElapsedColumn()),
@@ -52,37 +57,44 @@ def shown_progress(quiet: bool = False, *, steps: int | None = None, first: str 
         task = bar.add_task(first, total=None, left="")
 
         def show_bar(step: str, share: float | None, left: str) -> None:
-            total = None if share is None else 1.0
+            total = None if share is None else 1.0  # Without a total, the bar moves to and fro.
             # A step may be over before the bar is drawn by itself.
             bar.update(task, description=step, total=total, completed=share or 0.0, left=left, refresh=True)
 
-        yield said(show_bar)
+        yield make_say(show_bar)
 
 
 @contextmanager
-def _lines(start: float, first: str) -> Iterator[Callable[[str, float | None, str], None]]:
-    """Yield what prints a line every ten seconds, of what goes on; a step that takes longer is named once."""
-    lock, ended, last, now_on, named = threading.Lock(), threading.Event(), start, (first, ""), ""
+def _print_lines(start: float, first: str) -> Iterator[Callable[[str, float | None, str], None]]:
+    """Yield a function that prints the present step every ten seconds; a step that takes longer is named once."""
+    lock = threading.Lock()
+    ended = threading.Event()
+    last = start
+    present = (first, "")
+    named = ""
 
-    def show(now: float) -> None:
+    def show_if_due() -> None:
         nonlocal last, named
-        last, (step, left) = now, now_on
-        said = "the same" if step == named else step
+        now = time.monotonic()
+        if now - last < EVERY or ended.is_set():
+            return
+        last = now
+        step, left = present
+        words = "the same" if step == named else step
         named = step
-        typer.echo(f"{now - start:.0f} s: {said}{left and f' ({left})'}", err=True)
+        typer.echo(f"{now - start:.0f} s: {words}{left and f' ({left})'}", err=True)
 
     def show_line(step: str, share: float | None, left: str) -> None:
-        nonlocal now_on
+        nonlocal present
         with lock:
-            now_on = step, left
-            if (now := time.monotonic()) - last >= EVERY:
-                show(now)
+            present = (step, left)
+            show_if_due()
 
+    # A thread looks as well: one step may take minutes, in which nothing is reported.
     def watch() -> None:
         while not ended.wait(1.0):
             with lock:
-                if (now := time.monotonic()) - last >= EVERY and not ended.is_set():
-                    show(now)
+                show_if_due()
 
     threading.Thread(target=watch, daemon=True).start()
     try:
@@ -102,4 +114,6 @@ def time_left(elapsed: float, share: float | None) -> str:
     if not share:
         return ""
     left = elapsed * (1 - share) / share
-    return f"about {left:.0f} s left" if left < 180 else f"about {left / 60:.0f} min left"
+    if left < 180:
+        return f"about {left:.0f} s left"
+    return f"about {left / 60:.0f} min left"

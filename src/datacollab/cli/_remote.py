@@ -12,7 +12,7 @@ from pathlib import Path
 from .. import remote as remotes
 from ..errors import ExchangeError
 from ..exchange.log import AuditLog, locked
-from ._command import Folder, folder_words, opened, working
+from ._command import WorkFolder, folder_words, opened, working
 from ._output import Report, warn
 from ._progress import shown_progress
 
@@ -20,15 +20,20 @@ _PATIENCE = 10.0
 """Seconds to wait for another command in the folder."""
 
 
-def add(report: Report, folder: Folder, name: str, url: str, ca: Path | None) -> None:
+def add(report: Report, folder: WorkFolder, name: str, url: str, ca: Path | None) -> None:
     with working(folder.path):
-        if remotes.is_store(url) and "://" not in url:
-            url = str(Path(url).absolute())
-        certificates = None if ca is None else os.path.relpath(ca, folder.path)
-        place = remotes.Place(name=name, url=url if remotes.is_store(url) else url.rstrip("/"), ca=certificates)
         if not remotes.is_store(url):
-            remotes.kind_of_remote(url)
+            url = url.rstrip("/")
+            remotes.kind_of_remote(url)  # refuses an address that no installed kind serves
+        elif "://" not in url:
+            # Commands may run in any directory later.
+            url = str(Path(url).absolute())
+        certificates = None
+        if ca is not None:
+            certificates = os.path.relpath(ca, folder.path)
+        place = remotes.RemotePlace(name=name, url=url, ca=certificates)
         places = remotes.read_places(folder.path)
+        # A second remote under the name of the first would take over its memory.
         if name in places:
             raise ExchangeError(
                 "ALREADY_THERE",
@@ -39,72 +44,75 @@ def add(report: Report, folder: Folder, name: str, url: str, ca: Path | None) ->
     report.line(f"{folder.path}: remote {name} is {place.url}")
 
 
-def remove(report: Report, folder: Folder, name: str) -> None:
+def remove(report: Report, folder: WorkFolder, name: str) -> None:
     with working(folder.path):
-        place = remotes.chosen(folder.path, name)
-        left = {each: there for each, there in remotes.read_places(folder.path).items() if each != name}
-        remotes.write_places(folder.path, left)
+        place = remotes.choose_place(folder.path, name)
+        others = {each: there for each, there in remotes.read_places(folder.path).items() if each != name}
+        remotes.write_places(folder.path, others)
+        # Its memory goes with it: a remote that is added again under this name starts anew.
         remotes.forget(folder.path, name)
     report.facts = {"removed": name, "url": place.url}
     report.line(f"{folder.path}: remote {name} is forgotten. What lies at {place.url} stays there.")
 
 
-def push(report: Report, folder: Folder, files: list[Path] | None, remote: str | None) -> None:
+def push(report: Report, folder: WorkFolder, files: list[Path] | None, remote: str | None) -> None:
     with _at_work(folder, remote, report, files or ()) as work:
-
+        # Remembered at once, as later steps may be interrupted: a hub that denies the file later is found out.
         def remember(sha256: str) -> None:
-            work.keep(work.kept().expecting(sha256))
+            work.keep(work.memory().expecting(sha256))
 
         with shown_progress(quiet=report.as_json) as progress:
-            back = work.kept().withdrawn
+            back = work.memory().withdrawn
             done = remotes.push(work.there, work.remote, files or (), withdrawn=back, has=remember, tell=progress)
         work.record("push", done.sent)
         _show_pushed(done, folder.path, work.place, report)
         _show_refused(done.refused, report)
-        work.witnessed(work.there, work.kept())
+        work.witness(work.there, work.memory())
 
 
-def pull(report: Report, folder: Folder, remote: str | None) -> None:
-    at, done = folder.path, remotes.Pulled()
+def pull(report: Report, folder: WorkFolder, remote: str | None) -> None:
+    at = folder.path
+    done = remotes.Pulled()
     with _at_work(folder, remote, report) as work, shown_progress(quiet=report.as_json) as progress:
-        before = work.kept()
+        before = work.memory()
         try:
             done, kept = remotes.pull(work.there, work.remote, before, keep=work.keep, done=done, tell=progress)
         finally:
             # What came before an interruption has come.
             _show_pulled(done, report)
             work.record("pull", done.came)
-        now = remotes.Folder.at(at)
+        now = remotes.MemberFolder.at(at)
         report.facts["next"] = next_commands(at, done.came, is_analyst=now.is_analyst)
         for line in report.facts["next"]:
             report.line(f"Next: {line}")
+        # The first project file: whose it is, only the telephone can tell.
         if "agreement" in done.came.values() and now.project is not None and work.there.project is None:
             report.line(f"Owner {now.project.owner.fingerprint}, project {now.project.fingerprint}:")
             report.line("compare them with the owner by telephone before you join.")
         _show_refused(done.refused, report)
         if now.project is not None:
-            work.remote.check_given(now, before, work.witnessed(now, kept), done.refused)
+            work.remote.check_given(now, before, work.witness(now, kept), done.refused)
     if not (done.came or done.refused):
         if not (at / "project.toml").is_file() and not (at / "inbox" / "project.toml").is_file():
             report.line("There is no project file for this key yet: the owner lets it in, and sends the project.")
         report.line(f"{at}: nothing new came.")
 
 
-def status(report: Report, folder: Folder, remote: str | None) -> None:
+def status(report: Report, folder: WorkFolder, remote: str | None) -> None:
     with _at_work(folder, remote, report) as work:
-        found = work.remote.status(work.there)
+        state = work.remote.status(work.there)
         names = ("project", "digest", "revision", "deadline", "quorum", "shared", "missing", "waiting", "now")
         report.facts = {"remote": work.place.name, "url": work.place.url}
-        report.facts |= {name: getattr(found, name) for name in names}
-        _show_status(work.place, found, report)
-        work.witnessed(work.there, work.kept())
+        report.facts |= {name: getattr(state, name) for name in names}
+        _show_status(work.place, state, report)
+        work.witness(work.there, work.memory())
 
 
-def withdraw(report: Report, folder: Folder, file: str, remote: str | None) -> None:
+def withdraw(report: Report, folder: WorkFolder, file: str, remote: str | None) -> None:
     with _at_work(folder, remote, report) as work:
         entry = remotes.withdrawable(work.there, work.remote, file)
         work.remote.withdraw(entry, folder=work.there)
-        work.keep(work.kept().without(entry.sha256))
+        work.keep(work.memory().without(entry.sha256))
         work.record("withdraw", {entry.sha256: entry.kind})
     report.facts = {"withdrawn": entry.sha256, "kind": entry.kind}
     report.line(f"The {entry.kind} {entry.sha256[:16]} was taken back from {work.place.name}.")
@@ -112,7 +120,7 @@ def withdraw(report: Report, folder: Folder, file: str, remote: str | None) -> N
 
 
 def next_commands(folder: Path, lying: Mapping[str, str], *, is_analyst: bool) -> list[str]:
-    """Return the commands that take what lies in an inbox: kinds by paths.
+    """Return the commands that take the files of an inbox: kinds by paths.
 
     Examples
     --------
@@ -124,6 +132,7 @@ def next_commands(folder: Path, lying: Mapping[str, str], *, is_analyst: bool) -
         by_kind.setdefault(kind, []).append(path)
     commands: list[tuple[str, ...]] = []
     if "agreement" in by_kind or "anchor" in by_kind:
+        # An anchor may come alone: the project is then the one that the folder has.
         project = by_kind.get("agreement", [str(folder / "project.toml")])[0]
         verb = ("analyst", "init") if is_analyst else ("party", "join")
         commands.append((*verb, project, *by_kind.get("anchor", ())))
@@ -135,24 +144,24 @@ def next_commands(folder: Path, lying: Mapping[str, str], *, is_analyst: bool) -
 
 @dataclass(frozen=True)
 class _Work:
-    """A remote that a command uses: where it works, and what it remembers."""
+    """A remote that a command uses, the folder that it works in, and its memory there."""
 
     at: Path
-    there: remotes.Folder
-    place: remotes.Place
+    there: remotes.MemberFolder
+    place: remotes.RemotePlace
     remote: remotes.Remote
     report: Report
 
-    def kept(self) -> remotes.Kept:
-        """Return what the folder remembers of the remote."""
+    def memory(self) -> remotes.Kept:
+        """Return the folder's memory of the remote."""
         return remotes.Kept.read(self.at, self.place.name)
 
     def keep(self, kept: remotes.Kept) -> remotes.Kept:
         """Remember it."""
         return kept.write(self.at, self.place.name)
 
-    def witnessed(self, there: remotes.Folder, kept: remotes.Kept) -> remotes.Kept:
-        """Look whether the remote's log goes on, and remember its end; stores have none."""
+    def witness(self, there: remotes.MemberFolder, kept: remotes.Kept) -> remotes.Kept:
+        """Check whether the remote's log goes on, and remember its end; stores have none."""
         if not self.remote.has_log:
             return kept
         seen = self.keep(self.remote.witness(kept, there))
@@ -171,15 +180,15 @@ class _Work:
 
 
 @contextmanager
-def _at_work(folder: Folder, name: str | None, report: Report, files: Sequence[Path] = ()) -> Iterator[_Work]:
+def _at_work(folder: WorkFolder, name: str | None, report: Report, files: Sequence[Path] = ()) -> Iterator[_Work]:
     with working(folder.path):
-        there = remotes.Folder.at(folder.path, files)
+        there = remotes.MemberFolder.at(folder.path, files)
         with opened(folder.path, name, folder.passphrase_file) as (place, remote):
             yield _Work(folder.path, there, place, remote, report)
 
 
 def _show_refused(refused: Mapping[str, ExchangeError], report: Report) -> None:
-    """Say what was refused; the highest exit code of these follows."""
+    """Name the files that were refused; the highest exit code of these follows."""
     report.facts["refused"] = {name: {"code": error.code, "message": str(error)} for name, error in refused.items()}
     for error in refused.values():
         warn(f"datacollab: {error.code}: {error}")
@@ -196,7 +205,7 @@ def _show_pulled(done: remotes.Pulled, report: Report) -> None:
         report.line(f"{sha256[:16]}: its sender has taken it back. Ask what counts before you use it.")
 
 
-def _show_pushed(done: remotes.Pushed, folder: Path, place: remotes.Place, report: Report) -> None:
+def _show_pushed(done: remotes.Pushed, folder: Path, place: remotes.RemotePlace, report: Report) -> None:
     report.facts |= {"sent": done.sent, "there": done.there, "withdrawn": done.withdrawn, "unsealed": done.unsealed}
     for path, kind in done.sent.items():
         report.line(f"{path}: {kind}, sent to {place.name}")
@@ -210,22 +219,24 @@ def _show_pushed(done: remotes.Pushed, folder: Path, place: remotes.Place, repor
         report.line(f"{folder}: there is nothing to send.")
 
 
-def _show_status(place: remotes.Place, found: remotes.RemoteStatus, report: Report) -> None:
+def _show_status(place: remotes.RemotePlace, state: remotes.RemoteStatus, report: Report) -> None:
     report.line(f"{place.name}: {place.url}")
-    if found.digest is None:
+    if state.digest is None:
         report.line("There is no project file yet.")
         return
-    shared = f"shared: {', '.join(found.shared) or 'nobody yet'}"
-    if found.revision is None:
-        report.line(f"project {found.project}, digest {found.digest}: this project file is not here. Its deadline and")
+    shared = f"shared: {', '.join(state.shared) or 'nobody yet'}"
+    if state.revision is None:
+        # The hub names a digest, and not what it stands for: only a signed file can say that.
+        report.line(f"project {state.project}, digest {state.digest}: this project file is not here. Its deadline and")
         report.line("quorum are known when it is: datacollab remote pull")
         report.line(shared)
     else:
-        report.line(f"project {found.project}, revision {found.revision}, digest {found.digest}")
-        report.line(f"{shared}; {found.quorum} are needed")
-    if found.missing:
-        report.line(f"missing: {', '.join(found.missing)}")
-    if found.waiting:
-        report.line(f"to be fetched by: {', '.join(found.waiting)}")
-    if found.deadline:
-        report.line(f"deadline: {found.deadline}{f', and it is {found.now} there' if found.now else ''}")
+        report.line(f"project {state.project}, revision {state.revision}, digest {state.digest}")
+        report.line(f"{shared}; {state.quorum} are needed")
+    if state.missing:
+        report.line(f"missing: {', '.join(state.missing)}")
+    if state.waiting:
+        report.line(f"to be fetched by: {', '.join(state.waiting)}")
+    if state.deadline:
+        clock = f", and it is {state.now} there" if state.now else ""
+        report.line(f"deadline: {state.deadline}{clock}")

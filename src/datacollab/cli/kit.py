@@ -1,4 +1,4 @@
-"""What commands of plugins are made of: groups, options that are spelt alike everywhere, and what is printed.
+"""Parts of plugins' commands: groups, options that are spelt alike everywhere, and output.
 
 Light: it is imported before any command runs.
 """
@@ -11,10 +11,10 @@ from ._command import (
     Named,
     OutputArgument,
     PassphraseFile,
+    choose_path,
     group,
     group_of,
     keys_of,
-    named_once,
     opened,
     working,
 )
@@ -22,5 +22,5 @@ from ._output import FAILED, Report, one_line_errors, reported, warn
 from ._progress import shown_progress
 
 __all__ = ["FAILED", "HERE", "AsJson", "Certificates", "InFolder", "Named", "OutputArgument", "PassphraseFile"]
-__all__ += ["Report", "group", "group_of", "keys_of", "named_once", "one_line_errors", "opened", "reported"]
+__all__ += ["Report", "choose_path", "group", "group_of", "keys_of", "one_line_errors", "opened", "reported"]
 __all__ += ["shown_progress", "warn", "working"]

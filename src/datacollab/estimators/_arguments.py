@@ -32,10 +32,11 @@ def join_parties(X: Any, y: Any, groups: ArrayLike | None, party_column: str | i
         return X, y, groups
     if groups is not None or party_column is not None:
         raise ValueError("X has a table for each party, which tells the owners. Leave out groups and party_column.")
-    tables = dict(X if isinstance(X, Mapping) else enumerate(X))
+    tables = _by_party(X)
     targets: dict[Any, Any] = dict.fromkeys(tables)
     if y is not None:
-        targets = dict(y if isinstance(y, Mapping) else enumerate(y))
+        targets = _by_party(y)
+    # A list of tables beside a dict of targets names parties by places here and by names there.
     if different := [party for party in [*tables, *targets] if (party in tables) != (party in targets)]:
         raise ValueError(
             f"X has tables of {len(tables)} parties, y has {len(targets)} entries, and only one of them has "
@@ -43,12 +44,15 @@ def join_parties(X: Any, y: Any, groups: ArrayLike | None, party_column: str | i
         )
     are_texts = all(isinstance(party, str) for party in tables)
     are_integers = all(isinstance(party, Integral) for party in tables)
+    # Names of both kinds cannot be sorted, and a row's owner is looked up by its name.
     if not tables or not (are_texts or are_integers):
         raise ValueError(f"X has {len(tables)} parties; expected some, with names that are all texts or all integers.")
     for party, table in tables.items():
         tables[party] = plain_table(table, f"X of party {party!r}", ValueError)
         shape = np.shape(table)
-        target = np.zeros(shape[:1]) if y is None else as_column(targets[party], f"y of party {party!r}")
+        target = np.zeros(shape[:1])
+        if y is not None:
+            target = as_column(targets[party], f"y of party {party!r}")
         if len(shape) != 2 or target.shape not in (shape[:1], (shape[0], 1)):
             raise ValueError(
                 f"Party {party!r}: X has shape {shape}, y {target.shape}; expected a table of rows and columns, and a "
@@ -56,7 +60,16 @@ def join_parties(X: Any, y: Any, groups: ArrayLike | None, party_column: str | i
             )
         targets[party] = target.ravel()
     owners = np.repeat(list(tables), [np.shape(table)[0] for table in tables.values()])
-    return _join_tables(tables), None if y is None else _concatenate(list(targets.values())), owners
+    if y is not None:
+        y = _concatenate(list(targets.values()))
+    return _join_tables(tables), y, owners
+
+
+def _by_party(entries: Any) -> dict[Any, Any]:
+    """Return entries by the names of their parties, or by their places."""
+    if isinstance(entries, Mapping):
+        return dict(entries)
+    return dict(enumerate(entries))
 
 
 def _join_tables(tables: dict[Any, Any]) -> Any:
@@ -71,9 +84,12 @@ def _join_tables(tables: dict[Any, Any]) -> Any:
                 f"{type(like).__name__} of {len(columns)}. The first lacks {lacking[:10]!r}."
                 f"{spelt_otherwise(lacking, names)} Give tables of one type, with the same columns."
             )
-    parts = [table[columns] if hasattr(table, "columns") else table for table in tables.values()]
+    parts = list(tables.values())
+    if sparse.issparse(like):
+        return sparse.vstack(parts).tocsr()
     if not hasattr(like, "columns"):
-        return sparse.vstack(parts).tocsr() if sparse.issparse(like) else _concatenate(parts)
+        return _concatenate(parts)
+    parts = [part[columns] for part in parts]  # Frames may have the same columns in another order.
     if not hasattr(like, "iloc"):
         return require("polars", "tables").concat(parts, how="vertical_relaxed")
     # Where parties have other categories, pandas would make plain entries of them.
@@ -83,9 +99,10 @@ def _join_tables(tables: dict[Any, Any]) -> Any:
 
 def _concatenate(parts: list[Any]) -> NDArray[Any]:
     arrays = [np.asarray(part) for part in parts]
-    # NumPy would make texts of numbers beside texts.
-    has_texts = any(array.dtype.kind in "USO" for array in arrays)
-    return np.concatenate([array.astype(object) for array in arrays] if has_texts else arrays)
+    if any(array.dtype.kind in "USO" for array in arrays):
+        # NumPy would make texts of numbers beside texts.
+        arrays = [array.astype(object) for array in arrays]
+    return np.concatenate(arrays)
 
 
 def as_column(values: ArrayLike, name: str) -> NDArray[Any]:
@@ -101,6 +118,7 @@ def check_anchor(X: Any, anchor: Any) -> None:
     of_X = np.shape(X)
     of_anchor = np.shape(anchor)
     is_frame = hasattr(X, "columns")
+    # Frames are joined by names; of arrays nothing but the width can be compared.
     is_other = is_frame != hasattr(anchor, "columns") or (not is_frame and of_X[1:] != of_anchor[1:])
     if len(of_anchor) != 2 or 0 in of_anchor or is_other:
         raise AnchorError(
@@ -116,9 +134,10 @@ def one_per_anchor_row(anchor_target: ArrayLike, n_anchors: int, *, may_lack: bo
     """
     target = as_column(anchor_target, "anchor_target")
     if target.shape not in ((n_anchors,), (n_anchors, 1)):
+        advice = "Rows without one get None or NaN." if may_lack else "KTI.fit itself takes several targets and gaps."
         raise AgreementError(
             f"anchor_target has shape {target.shape}; expected ({n_anchors},), a target for each row of anchor. "
-            + ("Rows without one get None or NaN." if may_lack else "KTI.fit itself takes several targets and gaps.")
+            f"{advice}"
         )
     return np.asarray(column_or_1d(target, warn=True))
 
@@ -129,10 +148,10 @@ def compare_targets(y: NDArray[Any], anchor_target: NDArray[Any], *, are_classes
     Classes of `y` that were numbered anew, and have numbers of other classes in `anchor_target`, cannot be noticed.
     """
     labelled = anchor_target[~are_missing(anchor_target)]
-    if are_classes and (further := {*labelled.tolist()} - {*y.tolist()}):
+    if are_classes and (unknown := {*labelled.tolist()} - {*y.tolist()}):
         n_classes = [f"{len({*each.tolist()})} classes ({each.dtype})" for each in (labelled, y)]
         raise AgreementError(
-            f"anchor_target has {n_classes[0]}, y has {n_classes[1]}, and {len(further)} are in anchor_target alone. "
+            f"anchor_target has {n_classes[0]}, y has {n_classes[1]}, and {len(unknown)} are in anchor_target alone. "
             "VotingClassifier, StackingClassifier, OneVsRestClassifier and LabelEncoder change y and not "
             "anchor_target: put the collaboration outermost, change anchor_target in the same way, or leave it out. "
             "For classes that y lacks, put None into anchor_target."
@@ -142,6 +161,7 @@ def compare_targets(y: NDArray[Any], anchor_target: NDArray[Any], *, are_classes
         if are_classes or len(around) < _FEWEST_TARGETS:
             continue
         n_outside = int(((inside < around.min()) | (inside > around.max())).sum())
+        # Numbers of one distribution lie outside of each other's range now and then; half of them, hardly ever.
         if n_outside > len(inside) / 2:
             warnings.warn(
                 f"{names[0]} lies outside the range of {names[1]} in {n_outside} of {len(inside)} rows, as where "
@@ -159,9 +179,11 @@ def count_before_folds(anchor: Any) -> int:
     """
     frame: FrameType | None = sys._getframe(1)
     n_rows = 0
+    # From the call outwards, through all of scikit-learn's: a search calls a scorer, which calls fit.
     while frame := frame and frame.f_back:
         if str(frame.f_globals.get("__name__")).startswith("sklearn."):
             n_rows = max([n_rows, *getattr(frame.f_locals.get("X"), "shape", ())[:1]])
+            # The whole X is higher than the anchor that came, and somewhere there is an anchor as high as X.
             if n_rows > np.shape(anchor)[0] and any(_holds(each, n_rows) for each in frame.f_locals.values()):
                 return int(n_rows)
     return 0
@@ -171,7 +193,10 @@ def _holds(value: Any, n_rows: int) -> bool:
     """Return whether a mapping, at any depth or in a tuple, has a table of so many rows."""
     if isinstance(value, tuple):
         return any(isinstance(each, Mapping) and _holds(each, n_rows) for each in value)
+    if not isinstance(value, Mapping):
+        return False
     # A call's own arguments may be kept in a mapping, X and y among them.
-    further = [each for name, each in value.items() if name not in ("X", "y")] if isinstance(value, Mapping) else []
-    heights = [each.shape[0] for each in further if len(getattr(each, "shape", ())) == 2]
-    return n_rows in heights or any(_holds(each, n_rows) for each in further)
+    others = [each for name, each in value.items() if name not in ("X", "y")]
+    # Tables alone: a target has as many rows, and was not cut.
+    heights = [each.shape[0] for each in others if len(getattr(each, "shape", ())) == 2]
+    return n_rows in heights or any(_holds(each, n_rows) for each in others)

@@ -85,11 +85,13 @@ class PartyStratifiedKFold(BaseCrossValidator):
             raise ValueError("PartyStratifiedKFold needs groups, one party name per row, or party_column.")
         _, names = owners(X, groups, self.party_column)
         parties, codes, counts = np.unique(names, return_inverse=True, return_counts=True)
+        # Every fold is predicted by models of the others, so each party needs a row in every fold.
         small = {party: n for party, n in zip(parties.tolist(), counts.tolist(), strict=True) if n < self.n_splits}
         if small:
             raise ValueError(f"n_splits={self.n_splits} needs at least as many rows of every party; got {small}.")
 
         classes = np.zeros_like(codes)
+        # Numbers are no classes: then folds are stratified by party alone.
         if y is not None and type_of_target(y) in {"binary", "multiclass"}:
             classes = np.unique(np.asarray(y), return_inverse=True)[1]
         ties = np.arange(len(codes))
@@ -136,6 +138,7 @@ class _Baseline(MetaEstimatorMixin, BaseEstimator, ABC):
         # Survival models read targets of several fields.
         if not isinstance(self.estimator, SurvivalModel):
             check_single_targets(target, "y", AgreementError)
+        # None is left to the model to refuse, as scikit-learn's checks expect.
         self._fit(X, None if y is None else target, groups)
         return self
 
@@ -158,10 +161,12 @@ class _Baseline(MetaEstimatorMixin, BaseEstimator, ABC):
         measure = accuracy_score if is_classifier(self) else r2_score
         return float(measure(y, self.predict(X, groups=groups), sample_weight=sample_weight))
 
-    def _cloned(self, rows: Any) -> Any:
+    def _make_model(self, rows: Any) -> Any:
         """Return the model to fit; one of numbers alone gets a frame of categories and gaps encoded."""
-        is_encoded = hasattr(rows, "columns") and not has_numbers_alone(rows) and _takes_numbers(self.estimator)
-        return make_pipeline(TableEncoder("X"), clone(self.estimator)) if is_encoded else clone(self.estimator)
+        model = clone(self.estimator)
+        if hasattr(rows, "columns") and not has_numbers_alone(rows) and _takes_numbers(model):
+            return make_pipeline(TableEncoder("X"), model)
+        return model
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -208,7 +213,7 @@ class Central(_Baseline):
 
     def _fit(self, X: ArrayLike, target: Any, groups: ArrayLike | None) -> None:
         rows = self._features(X)
-        self.estimator_ = self._cloned(rows).fit(rows, target)
+        self.estimator_ = self._make_model(rows).fit(rows, target)
 
     def predict(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> NDArray[Any]:
         """Predict rows of any party."""
@@ -232,7 +237,10 @@ class Central(_Baseline):
         return np.asarray(self.estimator_.classes_)
 
     def _features(self, X: ArrayLike) -> Any:
-        return plain_table(X, "X") if self.party_column is None else owners(X, None, self.party_column)[0]
+        if self.party_column is None:
+            return plain_table(X, "X")
+        rows, _ = owners(X, None, self.party_column)
+        return rows
 
 
 class Local(_Baseline):
@@ -259,7 +267,7 @@ class Local(_Baseline):
     def _fit(self, X: ArrayLike, target: Any, groups: ArrayLike | None) -> None:
         rows, names = owners(X, groups, self.party_column)
         self.estimators_: dict[PartyName, Any] = {
-            party: self._model(rows, target[index]).fit(_safe_indexing(rows, index), target[index])
+            party: self._make_own_model(rows, target[index]).fit(_safe_indexing(rows, index), target[index])
             for party, index in by_party(names).items()
         }
 
@@ -273,12 +281,13 @@ class Local(_Baseline):
 
         A class that a party has no rows of gets 0.
         """
-        fitted, classes = self._fitted, self.classes_
+        models = self._fitted
+        classes = self.classes_
 
-        def predicted(model: Any) -> Callable[[Any], FloatArray]:
+        def bind(model: Any) -> Callable[[Any], FloatArray]:
             return lambda rows: probabilities_of(model.predict_proba(rows), model.classes_, classes)
 
-        return self._by_party({party: predicted(model) for party, model in fitted.items()}, X, groups)
+        return self._by_party({party: bind(model) for party, model in models.items()}, X, groups)
 
     @property
     def _fitted(self) -> dict[PartyName, Any]:
@@ -302,6 +311,8 @@ class Local(_Baseline):
         """Classes of all parties' classifiers."""
         return np.unique(np.concatenate([model.classes_ for model in self.estimators_.values()]))
 
-    def _model(self, rows: Any, target: NDArray[Any]) -> Any:
-        one_class = is_classifier(self) and len(np.unique(target)) == 1
-        return DummyClassifier(strategy="most_frequent") if one_class else self._cloned(rows)
+    def _make_own_model(self, rows: Any, target: NDArray[Any]) -> Any:
+        # Most classifiers refuse one class; a party that has no other predicts that one.
+        if is_classifier(self) and len(np.unique(target)) == 1:
+            return DummyClassifier(strategy="most_frequent")
+        return self._make_model(rows)

@@ -35,11 +35,11 @@ from ..sums import FEWEST_PARTIES, MaskKey, SumsPlan, fences
 from ..survival import CoxRegression, concordance_index
 from ..targets import TargetKind, check_class_names, named_target, target_kind
 from ._arguments import Tables, compare_targets, join_parties, one_per_anchor_row
-from ._roles import BaseDataCollaboration, PlayedRoles, by_party, predict_by_party, refuse_unquoted, seeded
+from ._roles import BaseDataCollaboration, PlayedRoles, by_party, clone_with_seeds, predict_by_party, refuse_unquoted
 
 
 class PlayedSums:
-    """A common model from masked sums, and what parties need to predict with it, each beside a model of its own."""
+    """A common model from masked sums, and the models that parties predict with, each beside one of its own."""
 
     def __init__(
         self,
@@ -103,13 +103,14 @@ class PlayedSums:
 
     @cached_property
     def homes(self) -> dict[PartyName, CombinedModel]:
-        """What each party predicts with; own models are fitted when somebody asks for them."""
-        # Of columns that are all alike an own model has no weight, and is not fitted.
-        owns = {
-            party: None if self.space.alike else fit_own_model(self.plan.statistic, *parts)
-            for party, parts in self._learnt_from.items()
-        }
-        return {party: CombinedModel(self.space, self.model, own) for party, own in owns.items()}
+        """The model that each party predicts with; own models are fitted when somebody asks for them."""
+        homes = {}
+        for party, parts in self._learnt_from.items():
+            own = None
+            if not self.space.alike:  # Of columns that are all alike an own model has no weight.
+                own = fit_own_model(self.plan.statistic, *parts)
+            homes[party] = CombinedModel(self.space, self.model, own)
+        return homes
 
     def transform(self, X: Any, names: NDArray[Any]) -> FloatArray:
         """Return rows in the common map, shape (n_rows, n_components)."""
@@ -127,6 +128,7 @@ class PlayedSums:
         return self._at_home("predict_proba", X, names)
 
     def _at_home(self, method: str, X: Any, names: NDArray[Any]) -> NDArray[Any]:
+        # Rows of nobody, or of a party that came later, are predicted by the common model alone.
         common = CombinedModel(self.space, self.model)
         if not len(names):
             return np.asarray(getattr(common, method)(X))
@@ -181,31 +183,35 @@ class _Supervised(BaseDataCollaboration):
         self.random_state = random_state
 
     @property
-    def _given_of_rows(self) -> list[str]:
-        """Names of the parameters given that only rows have a use for."""
-        given = [name for name in _OF_ROWS if getattr(self, name) is not None]
-        return [name for name in given if name != "defences" or len(self.defences)]
+    def _row_parameters(self) -> list[str]:
+        """Names of the parameters that are set and that only rows have a use for."""
+        names = [name for name in _OF_ROWS if getattr(self, name) is not None]
+        return [name for name in names if name != "defences" or len(self.defences)]
 
     @property
     def _shares_sums(self) -> bool:
-        """Whether sums are shared: by default, unless a parameter is given that only rows have a use for."""
-        given = self._given_of_rows
-        if getattr(self, "scale", None) is not None and (given or self.sharing == "rows"):
+        """Whether sums are shared: by default, unless a parameter is set that only rows have a use for."""
+        names = self._row_parameters
+        culprits = ", ".join(names) or "sharing"
+        # Contradictions are refused: to ignore one parameter could share rows where sums were meant.
+        if getattr(self, "scale", None) is not None and (names or self.sharing == "rows"):
             raise ValueError(
-                f"{type(self).__name__}: scale is for sums, and {', '.join(given) or 'sharing'} has rows shared. Leave "
+                f"{type(self).__name__}: scale is for sums, and {culprits} has rows shared. Leave "
                 "one of them out, or take the logarithms of y and anchor_target."
             )
-        if self.epsilon is not None and (given or self.sharing == "rows"):
+        if self.epsilon is not None and (names or self.sharing == "rows"):
             raise ValueError(
-                f"{type(self).__name__}: epsilon is a bound for sums, and {', '.join(given) or 'sharing'} has rows "
+                f"{type(self).__name__}: epsilon is a bound for sums, and {culprits} has rows "
                 "shared. Leave one of them out, or pass defences=[GaussianMechanism(epsilon)] in place of epsilon."
             )
-        if self.sharing == "sums" and given:
+        if self.sharing == "sums" and names:
             raise ValueError(
-                f"{type(self).__name__}: sharing='sums' has no use for {', '.join(given)}. Leave these out, or pass "
+                f"{type(self).__name__}: sharing='sums' has no use for {culprits}. Leave these out, or pass "
                 "sharing='rows'."
             )
-        return not given if self.sharing is None else self.sharing == "sums"
+        if self.sharing is None:
+            return not names
+        return self.sharing == "sums"
 
     def _play(
         self,
@@ -216,6 +222,7 @@ class _Supervised(BaseDataCollaboration):
         anchor_target: NDArray[Any] | None,
         random_state: np.random.RandomState | None,
     ) -> None:
+        # An earlier fit may have shared the other way; its attributes would decide how rows are predicted.
         for attribute in ("sums_", "parties_", "models_", "collaboration_"):
             if hasattr(self, attribute):
                 delattr(self, attribute)
@@ -247,26 +254,30 @@ class _Supervised(BaseDataCollaboration):
     def _has_maps(self) -> bool:
         return not hasattr(self, "sums_")
 
-    def _of_fitted(self, method: str, X: Any, names: NDArray[Any], *further: Any) -> NDArray[Any]:
+    def _call_fitted(self, method: str, X: Any, names: NDArray[Any], *arguments: Any) -> NDArray[Any]:
         if self._has_maps:
-            return super()._of_fitted(method, X, names, *further)
+            return super()._call_fitted(method, X, names, *arguments)
         return np.asarray(getattr(self.sums_, method)(X, names))
 
     @property
     def _n_features_out(self) -> int:
-        return self.sums_.space.n_components if hasattr(self, "sums_") else super()._n_features_out
+        if self._has_maps:
+            return super()._n_features_out
+        return self.sums_.space.n_components
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if self.sharing != "rows" and not self._given_of_rows:
-            tags.input_tags.allow_nan = True
+        if self.sharing != "rows" and not self._row_parameters:
+            tags.input_tags.allow_nan = True  # The common map fills gaps.
         return tags
 
     def _default_estimator(self) -> Any:
-        if self.estimator is None and self.integrator != "auto":
-            forest = RandomForestClassifier if is_classifier(self) else RandomForestRegressor
-            return make_pipeline(StandardScaler(), forest())
-        return "auto" if self.estimator is None else self.estimator
+        if self.estimator is not None:
+            return self.estimator
+        if self.integrator == "auto":
+            return "auto"
+        forest = RandomForestClassifier if is_classifier(self) else RandomForestRegressor
+        return make_pipeline(StandardScaler(), forest())
 
     def _targets(self, values: ArrayLike, name: str) -> NDArray[Any]:
         target = plain_column(values)
@@ -291,8 +302,10 @@ def _estimator_has(method: str) -> Callable[[Any], bool]:
     def check(self: Any) -> bool:
         if self._shares_sums:
             return True
-        fitted = getattr(self, "collaboration_", None)
-        estimator = self._default_estimator() if fitted is None else fitted.estimator_
+        if hasattr(self, "collaboration_"):
+            return hasattr(self.collaboration_.estimator_, method)
+        # The analyst chooses among models that have all methods.
+        estimator = self._default_estimator()
         return isinstance(estimator, str) or hasattr(estimator, method)
 
     return check
@@ -318,11 +331,11 @@ class DataCollaborationClassifier(ClassifierMixin, _Supervised):
         where the integrator is; "auto" leaves the choice to `Analyst`.  Entries of representations are small, about
         ``n_anchors ** -0.5`` or less, so put a scaler before a model of your own.
     sharing : {"sums", "rows"}, default=None
-        What parties share.  None takes rows if `obfuscator`, `integrator`, `estimator`, `fit_on` or `defences` is
+        What parties send.  None takes rows if `obfuscator`, `integrator`, `estimator`, `fit_on` or `defences` is
         given, and sums otherwise.  Sums need three parties or more.
     epsilon : float, default=None
-        Makes the total of sums (epsilon, 1e-5)-differentially private for replacing one row.  The noise is what
-        `RidgeSums.noise_for` says, and at least the recommended one.  The bound holds if at most half of the parties
+        Makes the total of sums (epsilon, 1e-5)-differentially private for replacing one row.  The noise is that of
+        `RidgeSums.noise_for`, and at least the recommended one.  The bound holds if at most half of the parties
         work with the analyst, and takes the classes of y as known.  Smaller is safer, and costs accuracy.
     fit_on : "anchor", array-like or dataframe of shape (n_public, n_features), default=None
         Public rows that every party fits its own obfuscator on, instead of its private rows; see `Party`.  "anchor"
@@ -493,27 +506,35 @@ class DataCollaborationRegressor(RegressorMixin, _Supervised):
                 f"{type(self).__name__}: scale='log' is for y of 0 or more, and {(target < 0).sum()} of {len(target)} "
                 "entries are below. Correct them, or leave out the scale."
             )
+        # One entry of a million among hundreds would set the noise for all.
         low, high = fences(target, scale=self.scale)
         if n_beyond := int(((target < low) | (target > high)).sum()):
             advice = "Correct mistyped entries"
             if self.scale is None and target.min() >= 0:
                 advice += "; for costs, durations and the like pass scale='log'"
-            larger = "larger" if self.scale else f"{np.ptp(target) / (high - low):.1f} times as large"
+            larger = "larger"
+            if self.scale is None:
+                larger = f"{np.ptp(target) / (high - low):.1f} times as large"
             warnings.warn(
                 f"{n_beyond} of {len(target)} entries of y lie so far from nine tenths of them that they are clipped: "
                 f"noise is a part of the range, and with them it would be {larger}. {advice}.",
                 HeavyTailWarning,
                 stacklevel=4,
             )
-        half = 0.0 if low < high else max(0.5, float(np.spacing(abs(low))))
-        low = low - half if self.scale is None else max(0.0, low - half)
-        return {"classes": None, "limits": (low, high + half), "scale": self.scale}
+        if low >= high:
+            # Of targets that are all alike; half a unit may vanish beside a number of 1e16, so one step at least.
+            half = max(0.5, float(np.spacing(abs(low))))
+            low -= half
+            high += half
+        if self.scale is not None:
+            low = max(0.0, low)
+        return {"classes": None, "limits": (low, high), "scale": self.scale}
 
 
 class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
     """Data collaboration for clustering, all roles in one process.
 
-    It gives the clusters that the real roles would.  No labels are needed or looked at.
+    Its clusters are those of the real roles.  No labels are needed or looked at.
 
     Parameters
     ----------
@@ -607,28 +628,31 @@ class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
         """
         self._validate_params()
         X, _, groups = join_parties(X, None, groups, self.party_column)
-        X = validate_data(self, self._checked(X), skip_check_array=True)
-        X, names, anchor, random_state = self._begun(X, groups, anchor)
-        shares = self._shared(X, None, names, anchor, None, random_state)
-        integrator = AnchorScaled() if self.integrator is None else self.integrator
-        self.collaboration_ = cluster(
-            integrate(shares, seeded(integrator, random_state)),
-            seeded(self._default_estimator(), random_state),
-            assignment=None if self.assignment is None else seeded(self.assignment, random_state),
-            least_rows=self.least_rows,
-        )
+        X = validate_data(self, self._check_rows(X), skip_check_array=True)
+        X, names, anchor, random_state = self._begin(X, groups, anchor)
+        shares = self._share(X, None, names, anchor, None, random_state)
+        integrator = self.integrator or AnchorScaled()
+        # Seeds are drawn in this order: integrator, clusterer, assignment.
+        integration = integrate(shares, clone_with_seeds(integrator, random_state))
+        clusterer = clone_with_seeds(self._default_estimator(), random_state)
+        assignment = None
+        if self.assignment is not None:
+            assignment = clone_with_seeds(self.assignment, random_state)
+        self.collaboration_ = cluster(integration, clusterer, assignment=assignment, least_rows=self.least_rows)
         self.models_ = {party: self.collaboration_.party_model(party) for party in self.parties_}
-        self.labels_ = self._of_fitted("predict", X, names)
+        self.labels_ = self._call_fitted("predict", X, names)
         return self
 
     def _default_estimator(self) -> Any:
-        return KMeans(self.n_clusters, n_init=10) if self.estimator is None else self.estimator
+        if self.estimator is None:
+            return KMeans(self.n_clusters, n_init=10)
+        return self.estimator
 
 
 class DataCollaborationSurvival(BaseDataCollaboration):
     """Data collaboration for survival analysis, all roles in one process.
 
-    It predicts what the real roles would.
+    Its predictions are those of the real roles.
 
     Parameters
     ----------
@@ -639,7 +663,7 @@ class DataCollaborationSurvival(BaseDataCollaboration):
     strata : {"party"} or None, default="party"
         Whether each party has risks of its own over time, with common hazard ratios.
     time_step : float, "auto" or None, default="auto"
-        To multiples of what parties round times up before they share them; see `Party`.
+        Parties round times up to multiples of it before they share them; see `Party`.
     obfuscator, fit_on, defences, shuffle, party_column, n_jobs, random_state
         As in `DataCollaborationClassifier`.
 
@@ -714,9 +738,12 @@ class DataCollaborationSurvival(BaseDataCollaboration):
         return concordance_index(self._targets(y, "y"), self.predict(X, groups=groups))
 
     def _default_estimator(self) -> Any:
-        return CoxRegression() if self.estimator is None else self.estimator
+        if self.estimator is None:
+            return CoxRegression()
+        return self.estimator
 
     def _integrator_for(self, shares: Sequence[Share]) -> BaseIntegrator:
+        # With an intercept, as maps of the parties are centred in different places; no wider than the narrowest share.
         return LTI(DefaultNumber(min(share.representation.shape[1] for share in shares)), fit_intercept=True)
 
     def _analyst(self, integrator: Any, estimator: Any) -> Analyst:

@@ -1,4 +1,4 @@
-"""All roles in one process: what the estimators share."""
+"""All roles in one process: the common part of the estimators."""
 
 from __future__ import annotations
 
@@ -72,6 +72,7 @@ def warn_of_scorer(groups: ArrayLike | None, party_column: str | int | None, *, 
 
     It turns the error that follows into a score of nan.  Other callers see the error itself.
     """
+    # Called by scikit-learn, there is no other sign that it is a scorer that asks.
     caller = str(sys._getframe(depth).f_globals.get("__name__"))
     if groups is None and party_column is None and caller.startswith("sklearn."):
         warnings.warn(
@@ -98,6 +99,7 @@ def _without_column(X: Any, column: str | int) -> tuple[Any, NDArray[Any]]:
 
 def by_party(names: NDArray[Any]) -> dict[PartyName, NDArray[np.intp]]:
     """Return row numbers of each party, parties in sorted order."""
+    # By one sort, where a comparison for each party would read all rows as often.
     unique, codes = np.unique(names, return_inverse=True)
     return {party: np.flatnonzero(codes == code) for code, party in enumerate(unique.tolist())}
 
@@ -108,6 +110,7 @@ def predict_by_party(
     """Let each party predict its own rows, and put the results back in the order of the rows."""
     rows = by_party(names)
     parts = [predict[party](_safe_indexing(X, index)) for party, index in rows.items()]
+    # The inverse of the permutation that sorted the rows by party.
     order = np.argsort(np.concatenate(list(rows.values())), kind="stable")
     return np.asarray(np.concatenate(parts)[order])
 
@@ -162,35 +165,37 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         return self._by_party("transform", X, groups)
 
     def transform(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> FloatArray:
-        """Return what `represent` gives, or a dataframe of it where `set_output` asks for one."""
+        """Return the representations of `represent`, or a dataframe of them where `set_output` asks for one."""
         return self.represent(X, groups=groups)
 
-    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None, **given: Any) -> FloatArray:
-        """Fit with what `fit` takes, and give the collaboration representations of all rows in their order."""
-        X, y, given["groups"] = join_parties(X, y, given.get("groups"), self.party_column)
-        fitted: Self = self.fit(X, y, **given)
-        return np.asarray(fitted.represent(X, groups=given["groups"]))
+    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None, **options: Any) -> FloatArray:
+        """Fit with the arguments of `fit`, and give the collaboration representations of all rows in their order."""
+        X, y, options["groups"] = join_parties(X, y, options.get("groups"), self.party_column)
+        fitted: Self = self.fit(X, y, **options)
+        return np.asarray(fitted.represent(X, groups=options["groups"]))
 
     @property
     def _n_features_out(self) -> int:
         """Columns of the collaboration representations, as scikit-learn asks for them to name them."""
         return int(next(iter(self.models_.values())).integration_function.n_components)
 
-    def _by_party(self, method: str, X: ArrayLike, groups: ArrayLike | None, *further: Any) -> NDArray[Any]:
+    def _by_party(self, method: str, X: ArrayLike, groups: ArrayLike | None, *arguments: Any) -> NDArray[Any]:
         check_is_fitted(self)
         if method != "transform" and self._has_maps:
             warn_of_scorer(groups, self.party_column, depth=3)
-        X = self._checked(X)
-        lacks_owners = not self._has_maps and self._lacks_owners(X)
-        like = self._without_owners() if lacks_owners else self
+        X = self._check_rows(X)
+        like = self
+        column = self.party_column
+        if not self._has_maps and self._lacks_owners(X):
+            like = self._without_owners()
+            column = None
         X = validate_data(like, X, reset=False, skip_check_array=True)
         if not self._has_maps:
             # Rows of nobody are predicted by the common model alone.
             names = np.array([])
-            column = None if lacks_owners else self.party_column
             if column is not None or groups is not None:
                 X, names = owners(X, groups, column)
-            return self._of_fitted(method, X, names, *further)
+            return self._call_fitted(method, X, names, *arguments)
         X, names = owners(X, groups, self.party_column)
         unknown = [party for party in by_party(names) if party not in self.parties_]
         if unknown:
@@ -198,7 +203,7 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
                 f"Parties {unknown!r} took no part in fit; known parties: {list(self.parties_)!r}. A party predicts "
                 "with its own obfuscator, so a new one must join a new collaboration first."
             )
-        return self._of_fitted(method, X, names, *further)
+        return self._call_fitted(method, X, names, *arguments)
 
     @property
     def _has_maps(self) -> bool:
@@ -217,15 +222,15 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
             like.feature_names_in_ = self.feature_names_in_[self.feature_names_in_ != self.party_column]
         return like
 
-    def _of_fitted(self, method: str, X: Any, names: NDArray[Any], *further: Any) -> NDArray[Any]:
-        """Return what a method of each party says of its rows, which were checked."""
+    def _call_fitted(self, method: str, X: Any, names: NDArray[Any], *arguments: Any) -> NDArray[Any]:
+        """Return the results of a method of each party for its rows, which were checked."""
         functions = {
-            name: lambda rows, party=party, model=self.models_[name]: getattr(party, method)(rows, model, *further)
+            name: lambda rows, party=party, model=self.models_[name]: getattr(party, method)(rows, model, *arguments)
             for name, party in self.parties_.items()
         }
         return predict_by_party(X, names, functions)
 
-    def _checked(self, X: Any) -> Any:
+    def _check_rows(self, X: Any) -> Any:
         """Check an array; a plain frame is left to the obfuscator, which may take columns by name."""
         X = plain_table(X, "X", ValueError)
         if hasattr(X, "columns"):
@@ -239,6 +244,7 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        # Tags are those of the map that rows go through first; scikit-learn's own checks ask for them.
         if hasattr(self.obfuscator, "fit"):
             accepted = get_tags(self.obfuscator).input_tags
             tags.input_tags.allow_nan = accepted.allow_nan
@@ -247,7 +253,7 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
             tags.input_tags.allow_nan = True  # A party fills gaps before such a map.
         return tags
 
-    def _begun(
+    def _begin(
         self, X: Any, groups: ArrayLike | None, anchor: Any
     ) -> tuple[Any, NDArray[Any], Any, np.random.RandomState | None]:
         """Check the anchor; return rows, owners, anchor and a generator."""
@@ -260,9 +266,13 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         anchor = plain_table(anchor, "The anchor", AnchorError)
         check_anchor(X, anchor)
         warn_of_anchor(X, anchor)
-        return X, names, anchor, None if self.random_state is None else check_random_state(self.random_state)
+        random_state = None
+        if self.random_state is not None:
+            # None stays None: secrets then come from the operating system, and not from NumPy's own generator.
+            random_state = check_random_state(self.random_state)
+        return X, names, anchor, random_state
 
-    def _shared(
+    def _share(
         self,
         X: Any,
         target: NDArray[Any] | None,
@@ -272,38 +282,40 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         random_state: np.random.RandomState | None,
     ) -> list[Share]:
         """Return every party's share; the parties stay in `parties_`."""
-        parties = [(self._party(party, anchor, random_state), index) for party, index in by_party(names).items()]
-        fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_and_share)(
-                party, _safe_indexing(X, index), None if target is None else target[index], anchor, anchor_target
-            )
-            for party, index in parties
-        )
+        tasks = []
+        for name, index in by_party(names).items():
+            # Parties are made in order, before any works: seeds do not depend on n_jobs.
+            party = self._make_party(name, anchor, random_state)
+            y = None
+            if target is not None:
+                y = target[index]
+            tasks.append(delayed(_fit_and_share)(party, _safe_indexing(X, index), y, anchor, anchor_target))
+        fitted = Parallel(n_jobs=self.n_jobs)(tasks)
         self.parties_ = {party.name: party for party, _ in fitted}
         return [share for _, share in fitted]
 
-    def _party(self, name: PartyName, anchor: Any, random_state: np.random.RandomState | None) -> Party:
+    def _make_party(self, name: PartyName, anchor: Any, random_state: np.random.RandomState | None) -> Party:
         return Party(
             name,
-            self._obfuscator(name, random_state),
+            self._make_obfuscator(name, random_state),
             fit_on=anchor if isinstance(self.fit_on, str) else self.fit_on,
             defences=self.defences,
             shuffle=self.shuffle,
-            random_state=_seed(random_state),
+            random_state=_draw_seed(random_state),
             **{name: getattr(self, name) for name in self._of_parties},
         )
 
-    def _obfuscator(self, party: PartyName, random_state: np.random.RandomState | None) -> Any:
-        given = self.obfuscator
-        if isinstance(given, Mapping):
-            if party not in given:
-                raise UnknownPartyError(f"obfuscator has no entry for party {party!r}; it has {list(given)!r}.")
-            given = given[party]
-        elif given is None:
-            given = obfuscator("pca")
-        elif not hasattr(given, "fit"):
-            given = given(party)
-        return seeded(given, random_state)
+    def _make_obfuscator(self, party: PartyName, random_state: np.random.RandomState | None) -> Any:
+        f = self.obfuscator
+        if isinstance(f, Mapping):
+            if party not in f:
+                raise UnknownPartyError(f"obfuscator has no entry for party {party!r}; it has {list(f)!r}.")
+            f = f[party]
+        elif f is None:
+            f = obfuscator("pca")
+        elif not hasattr(f, "fit"):
+            f = f(party)
+        return clone_with_seeds(f, random_state)
 
     @abstractmethod
     def _default_estimator(self) -> Any:
@@ -323,17 +335,21 @@ def _fit_and_share(
 
 
 def _lower_default(f: Any, rows: Any) -> None:
-    """Lower the default of a linear map to what the rows, as numbers, allow; other maps do so in `fit`."""
+    """Lower the default of a linear map to the size of the rows as numbers; other maps do so in `fit`."""
+    # The last step of a pipeline has the number of columns.
     reducer = getattr(f, "steps", [("", f)])[-1][1]
     if isinstance(reducer, PCA | GaussianRandomProjection) and isinstance(reducer.n_components, DefaultNumber):
         table = plain_table(rows, "X", ValueError)
-        encoded = table if has_numbers_alone(table) else TableEncoder("X").fit_transform(table)
-        reducer.n_components = min(int(reducer.n_components), *np.shape(encoded))
+        if not has_numbers_alone(table):
+            table = TableEncoder("X").fit_transform(table)
+        reducer.n_components = min(int(reducer.n_components), *np.shape(table))
 
 
 def refuse_unquoted(values: Any, name: str, n_dimensions: int) -> None:
-    """Refuse without a quotation what scikit-learn refuses by quoting the values."""
-    array = np.empty((0, 0)) if sparse.issparse(values) else np.asarray(values)
+    """Raise ValueError, which names no value, for arrays that scikit-learn would refuse by quoting them."""
+    if sparse.issparse(values):
+        return
+    array = np.asarray(values)
     if array.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} has dtype {array.dtype}. Give real numbers.")
     if array.ndim < n_dimensions:
@@ -343,19 +359,23 @@ def refuse_unquoted(values: Any, name: str, n_dimensions: int) -> None:
         )
 
 
-def _seed(random_state: np.random.RandomState | None) -> np.random.RandomState | None:
-    return None if random_state is None else np.random.RandomState(random_state.randint(np.iinfo(np.int32).max))
+def _draw_seed(random_state: np.random.RandomState | None) -> np.random.RandomState | None:
+    if random_state is None:
+        return None
+    return np.random.RandomState(random_state.randint(np.iinfo(np.int32).max))
 
 
-def seeded(estimator: Any, random_state: np.random.RandomState | None) -> Any:
+def clone_with_seeds(estimator: Any, random_state: np.random.RandomState | None) -> Any:
     """Return a clone in which every ``random_state`` left at None is drawn from ``random_state``."""
+    # "auto", which the analyst replaces.
     if isinstance(estimator, str):
         return estimator
     copy = clone(estimator)
     if random_state is not None:
+        # In the order of names, so that each gets the same seed in every version of scikit-learn.
         for name, value in sorted(copy.get_params(deep=True).items()):
             if value is None and name.rpartition("__")[2] == "random_state":
-                copy.set_params(**{name: _seed(random_state)})
+                copy.set_params(**{name: _draw_seed(random_state)})
     return copy
 
 
@@ -408,13 +428,15 @@ class BaseDataCollaboration(PlayedRoles):
         """
         self._validate_params()
         X, y, groups = join_parties(X, y, groups, self.party_column)
-        X, given = validate_data(self, self._checked(X), y, skip_check_array=True)
-        target = self._targets(given, "y")
+        X, values = validate_data(self, self._check_rows(X), y, skip_check_array=True)
+        target = self._targets(values, "y")
         check_consistent_length(X, target)
-        X, names, anchor, random_state = self._begun(X, groups, anchor)
+        X, names, anchor, random_state = self._begin(X, groups, anchor)
         if is_classifier(self):
+            # Parties that code one class in different ways would train a model on nonsense.
             check_coding({party: plain_column(target[rows]) for party, rows in by_party(names).items()})
         if anchor_target is not None:
+            # Sums take rows without a target for anchor alone; graphs over rows need all of them.
             column = one_per_anchor_row(anchor_target, _num_samples(anchor), may_lack=self._shares_sums)
             anchor_target = self._targets(column, "anchor_target")
         self._play(X, target, names, anchor, anchor_target, random_state)
@@ -430,9 +452,12 @@ class BaseDataCollaboration(PlayedRoles):
         random_state: np.random.RandomState | None,
     ) -> None:
         """Share rows, integrate, train, and hand every party its model."""
-        shares = self._shared(X, target, names, anchor, anchor_target, random_state)
-        integrator = self._integrator_for(shares) if self.integrator is None else self.integrator
-        analyst = self._analyst(seeded(integrator, random_state), seeded(self._default_estimator(), random_state))
+        shares = self._share(X, target, names, anchor, anchor_target, random_state)
+        integrator = self.integrator
+        if integrator is None:
+            integrator = self._integrator_for(shares)
+        integrator = clone_with_seeds(integrator, random_state)
+        analyst = self._analyst(integrator, clone_with_seeds(self._default_estimator(), random_state))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnsendableWarning)  # Nothing leaves this process.
             self.collaboration_ = analyst.fit(shares)
@@ -454,7 +479,8 @@ class BaseDataCollaboration(PlayedRoles):
         """Return "y" or "anchor_target", checked, as they are shared."""
 
 
-NARROW, WIDE = 0.5, 10.0
+NARROW = 0.5
+WIDE = 10.0
 """Spread of the anchor's columns in that of X's.  Uniform in the range of X they have .58 of it or more."""
 
 
@@ -470,17 +496,19 @@ def warn_of_anchor(X: Any, anchor: Any) -> None:
             f"cuts an array with as many rows as X ({n_rows}) into folds: take one row more or less.",
             stacklevel=4,
         )
-    if found := _other_units(X, anchor):
+    if difference := _other_units(X, anchor):
         warnings.warn(
-            f"In most columns the anchor's numbers {found}, as where a step of a Pipeline has transformed X and not "
-            "the anchor. Put that step into the obfuscator, as in obfuscator=make_pipeline(StandardScaler(), PCA(10)), "
-            'or build the Pipeline with transform_input=["anchor"].',
+            f"In most columns the anchor's numbers {difference}, as where a step of a Pipeline has transformed X and "
+            "not the anchor. Put that step into the obfuscator, as in obfuscator=make_pipeline(StandardScaler(), "
+            'PCA(10)), or build the Pipeline with transform_input=["anchor"].',
             stacklevel=4,
         )
 
 
 def _other_units(X: Any, anchor: Any) -> str | None:
+    """Say how the anchor's numbers differ from those of X in most columns; None if they do not."""
     pairs = [(ours[np.isfinite(ours)], theirs[np.isfinite(theirs)]) for ours, theirs in _numbers(X, anchor)]
+    # Columns that are constant at the parties have no unit to compare.
     pairs = [(ours, theirs) for ours, theirs in pairs if len(theirs) and len(ours) and np.ptp(ours) > 0]
     if not pairs:
         return None
@@ -500,6 +528,7 @@ def _deviation(values: FloatArray) -> float:
 
 
 def _is_elsewhere(ours: FloatArray, theirs: FloatArray) -> bool:
+    # A range's length away: other people may lie beside ours, and hardly so far.
     span = np.ptp(ours)
     middle = np.median(theirs)
     return bool(middle < ours.min() - span or middle > ours.max() + span)
@@ -511,13 +540,15 @@ def _numbers(X: Any, anchor: Any) -> list[tuple[FloatArray, FloatArray]]:
         return []
     if hasattr(X, "columns") and hasattr(anchor, "columns"):
         there = set(anchor.columns)
-        found: list[tuple[Any, Any]] = [(X[name], anchor[name]) for name in X.columns if name in there]
+        pairs: list[tuple[Any, Any]] = [(X[name], anchor[name]) for name in X.columns if name in there]
     else:
-        X, anchor = np.asarray(X), np.asarray(anchor)
-        are_alike = X.ndim == anchor.ndim == 2 and X.shape[1] == anchor.shape[1]
-        found = list(zip(X.T, anchor.T, strict=True)) if are_alike else []
+        X = np.asarray(X)
+        anchor = np.asarray(anchor)
+        if not (X.ndim == anchor.ndim == 2 and X.shape[1] == anchor.shape[1]):
+            return []
+        pairs = list(zip(X.T, anchor.T, strict=True))
     columns = []
-    for ours, theirs in found:
+    for ours, theirs in pairs:
         # Others are no numbers, which the obfuscator knows about.
         with suppress(TypeError, ValueError):
             columns.append((np.asarray(ours, dtype=float), np.asarray(theirs, dtype=float)))

@@ -1,4 +1,4 @@
-"""Simulated parties: one table dealt to several, and what each would predict alone and together."""
+"""Simulated parties: one table dealt to several, and their predictions alone and together."""
 
 from __future__ import annotations
 
@@ -41,15 +41,22 @@ WAYS = {
     "combined": ("sums and the own model together", "#009E73", "v"),
     "central": ("all rows in one place", "#222222", "^"),
 }
-"""What is compared, beside a constant: in words, and its colour (Okabe and Ito's palette) and mark."""
+"""Ways that are compared, beside a constant: in words, and the colour (Okabe and Ito's palette) and mark of each."""
 _LOCAL = 1
 _WITH_OTHERS: dict[Literal["sums", "combined"], int] = {"sums": 3, "combined": 4}
 """Places of the two that are compared with one party alone, among the scores."""
 _LESS = ("sums less alone", "combined less alone")
 _SIGN = {"AUC": 1, "accuracy": 1, "log loss": -1, "RMSE": -1}
-_MOST_ROWS, _MOST_ANCHORS, _USUAL_PUBLIC = 3000, 1000, 100
-_FEWEST_ROWS, _FEWEST_OF_A_CLASS = 20, 10
+_MOST_ROWS = 3000
+_MOST_ANCHORS = 1000
+"""Rows and public rows that are used: with more, a trial would take minutes, and its intervals hardly shrink."""
+_USUAL_PUBLIC = 100
+_FEWEST_ROWS = 20
+"""Rows of a party, below which its own model is chance."""
+_FEWEST_OF_A_CLASS = 10
+"""Rows of a class, so that a third of them, held out, has some."""
 _LEAST_PROBABILITY = 1e-3
+"""Floor of probabilities in the log loss, or one row that was sure and wrong would decide it."""
 _IN_MAP = "ridge regression in the common map, without noise"
 _OWN = "the own model of `CombinedModel`"
 _CHOSEN = (
@@ -78,9 +85,9 @@ class PartySimulation:
         Of a constant, one party alone (the mean over parties), the average of local models, sums, sums and the own
         model together (the mean over parties), and all rows in one place.
     notes : tuple of str
-        What was simulated, and what that cannot show.
+        Facts on the simulation, and its limits.
     n_numbers : int
-        How many numbers the message of one party holds.
+        Numbers in the message of one party.
     """
 
     metrics: tuple[str, ...]
@@ -102,8 +109,9 @@ class PartySimulation:
         The interval is Student's over draws; the variance is corrected for the rows that draws share, as Nadeau and
         Bengio (2003) do.  By default it is of the first metric.
         """
-        found = self.scores[self.metrics.index(metric or self.metrics[0])]
-        less = found[:, _WITH_OTHERS[way]] - found[:, _LOCAL]
+        scores = self.scores[self.metrics.index(metric or self.metrics[0])]
+        # Pairs of the same draw, so that how hard its rows are cancels out.
+        less = scores[:, _WITH_OTHERS[way]] - scores[:, _LOCAL]
         mean = less.mean(axis=-1)
         half = stats.t.ppf(0.975, less.shape[-1] - 1) * _standard_error(less)
         return np.stack([mean, mean - half, mean + half], axis=-1)
@@ -111,18 +119,18 @@ class PartySimulation:
     @property
     def sentence(self) -> str:
         """Say for each metric in how many settings the intervals of the differences exclude 0."""
-        return " ".join((self._said_of("sums", "sums are"), self._said_of("combined", "both together are")))
+        return " ".join((self._count_apart("sums", "sums are"), self._count_apart("combined", "both together are")))
 
-    def _said_of(self, way: Literal["sums", "combined"], words: str) -> str:
+    def _count_apart(self, way: Literal["sums", "combined"], words: str) -> str:
         parts = []
         for metric in self.metrics:
             low, _, high = np.sort(self.difference(metric, way) * _SIGN[metric]).T
             better = int((low > 0).sum())
             worse = int((high < 0).sum())
-            said = "includes 0 in every setting"
+            count = "includes 0 in every setting"
             if n := better + worse:
-                said = f"excludes 0 in {n} of {len(low)} settings: {words} better in {better}, worse in {worse}"
-            parts.append(f"in {metric}, {said}")
+                count = f"excludes 0 in {n} of {len(low)} settings: {words} better in {better}, worse in {worse}"
+            parts.append(f"in {metric}, {count}")
         return f"In this simulation the 95 % interval of {WAYS[way][0]} less one party alone, {'; '.join(parts)}."
 
     def table(self) -> Any:
@@ -141,34 +149,34 @@ class PartySimulation:
     def tables(self) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
         """Return for each metric its name in words, the heads of its columns, and a row of texts for each setting."""
         heads = ("constant", "alone", "average", "sums", "combined", "one place", *_LESS)
-        found: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = []
+        tables: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = []
         for metric, means, errors in zip(
             self.metrics, self.scores.mean(axis=-1), _standard_error(self.scores), strict=True
         ):
             rows: list[tuple[str, ...]] = []
             for place, (k, each) in enumerate(self.settings):
-                said = [_text(*pair) for pair in zip(means[place, 1:], errors[place, 1:], strict=True)]
+                entries = [_text(*pair) for pair in zip(means[place, 1:], errors[place, 1:], strict=True)]
                 for way in _WITH_OTHERS:
                     mean, low, high = (_text(number, sign="+") for number in self.difference(metric, way)[place])
-                    said.append(f"{mean}   {low} to {high}")
-                rows.append((f"{k} x {each}", _text(means[place, 0]), *said))
-            found.append((_words(metric), heads, rows))
-        return found
+                    entries.append(f"{mean}   {low} to {high}")
+                rows.append((f"{k} x {each}", _text(means[place, 0]), *entries))
+            tables.append((_words(metric), heads, rows))
+        return tables
 
     def summary(self) -> str:
-        """Say in plain lines what came out."""
+        """Return scores, differences, their sentence and the notes, in plain lines."""
         lines: list[str] = []
         for words, heads, rows in self.tables():
             lines += [f"{words}: mean and standard error on rows held out", ""]
-            shown = (("parties", *heads), *rows)
-            lines += [f"{row[0]:>9}" + "".join(f"{entry:>14}" for entry in row[2:7]) for row in shown]
+            table = (("parties", *heads), *rows)
+            lines += [f"{row[0]:>9}" + "".join(f"{entry:>14}" for entry in row[2:7]) for row in table]
             lines += ["", f"{words.split(' (')[0]} less that of one party alone, and 95 % interval", ""]
-            lines += [f"{row[0]:>9}{row[1]:>10}{row[-2]:>30}{row[-1]:>30}" for row in shown]
+            lines += [f"{row[0]:>9}{row[1]:>10}{row[-2]:>30}{row[-1]:>30}" for row in table]
             lines.append("")
         return "\n".join([*lines, self.sentence, *self.notes])
 
     def plot(self) -> Figure:
-        """Draw scores by the first metric, and below them what both with others have more or less than one party alone.
+        """Draw scores by the first metric, and below them the differences of both ways with others from one party.
 
         Raises
         ------
@@ -185,8 +193,9 @@ class PartySimulation:
         means = self.scores[0].mean(axis=-1).T
         errors = _standard_error(self.scores[0]).T
         for way, (words, colour, mark) in enumerate(WAYS.values(), start=1):
-            at = places + 0.16 * (way - 3)
+            at = places + 0.16 * (way - 3)  # five marks beside one another, the middle one on the line
             above.errorbar(means[way], at, xerr=errors[way], fmt=mark, color=colour, label=words, **style)
+        # Marks to one side of the line are better or worse than one party alone.
         below.axvline(0.0, color=WAYS["local"][1], linewidth=1.5, zorder=0)
         for name, at in zip(_WITH_OTHERS, (places - 0.12, places + 0.12), strict=True):
             _, colour, mark = WAYS[name]
@@ -212,12 +221,16 @@ def _standard_error(values: FloatArray) -> FloatArray:
 
 
 def _text(value: float, error: float | None = None, sign: str = "") -> str:
+    # Three decimals of a score below one; four digits of an error in the units of y.
     text = f"{value:{sign}.3f}" if abs(value) < 10 else f"{value:{sign}.4g}"
-    return text if error is None else f"{text} ({_text(error)})"
+    if error is None:
+        return text
+    return f"{text} ({_text(error)})"
 
 
 def _words(metric: str) -> str:
-    return f"{metric} ({'higher' if _SIGN[metric] > 0 else 'lower'} is better)"
+    better = "higher" if _SIGN[metric] > 0 else "lower"
+    return f"{metric} ({better} is better)"
 
 
 @one_thread
@@ -235,11 +248,11 @@ def simulate_parties(
     random_state: int | np.random.RandomState | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> PartySimulation:
-    """Deal one table to simulated parties, and compare what each predicts alone with what sums bring.
+    """Deal one table to simulated parties, and compare the predictions of each alone with those by sums.
 
     Each draw holds out a third of the rows, deals the others, and scores all ways on those held out.  For each number
     of parties, rows are as many as there are, and also as few as the most parties have.  Of more than 3,000 rows,
-    3,000 are taken by chance.  Real parties may differ in what no table of one of them shows.
+    3,000 are taken by chance.  Real parties may differ in ways that no table of one of them shows.
 
     Parameters
     ----------
@@ -296,40 +309,36 @@ def simulate_parties(
     random = check_random_state(random_state)
     numbers = sorted({*np.atleast_1d(np.asarray(n_parties)).tolist()})
     known_task = task in ("auto", "classification", "regression")
+    # One draw has no interval, and sums of two parties tell each the other's.
     if n_draws < 2 or not numbers or numbers[0] < FEWEST_PARTIES or not known_task:
         raise ValueError(
             f"n_draws={n_draws}, n_parties={n_parties}, task={task!r}: expected at least 2 draws, at least "
             f"{FEWEST_PARTIES} parties, and task 'auto', 'classification' or 'regression'."
         )
-    is_number = plain_column(y).dtype.kind == "f" if task == "auto" else task == "regression"
+    if task == "auto":
+        task = "regression" if plain_column(y).dtype.kind == "f" else "classification"
+    is_number = task == "regression"
+    # The rules for targets are those of the estimators.
     like = DataCollaborationRegressor() if is_number else DataCollaborationClassifier()
     target = like._targets(y, "y")
     check_consistent_length(X, target)
-    n_given = len(target)
-    kept = np.sort(random.permutation(n_given)[:_MOST_ROWS])
-    X = _safe_indexing(X, kept)
-    target = target[kept]
+    n_rows = len(target)
+    taken = np.sort(random.permutation(n_rows)[:_MOST_ROWS])
+    X = _safe_indexing(X, taken)
+    target = target[taken]
     options = like._target_options(target)
-    few = () if is_number else np.flatnonzero(np.unique(target, return_counts=True)[1] < _FEWEST_OF_A_CLASS)
-    if not is_number and (len(few) or len(options["classes"]) < 2):
-        raise AgreementError(
-            f"y has {len(options['classes'])} classes, {len(few)} with fewer than {_FEWEST_OF_A_CLASS} rows; expected "
-            f"at least two classes, each of {_FEWEST_OF_A_CLASS} rows or more. Merge rare classes; for numbers pass "
-            "task='regression' to simulate_parties."
-        )
+    if not is_number:
+        _check_classes(target)
     n_test = len(target) // 3
-    n_public = min(_USUAL_PUBLIC, len(target) // 10) if anchor is None else 0
+    n_public = 0
+    n_anchors = 0
+    if anchor is None:
+        n_public = min(_USUAL_PUBLIC, len(target) // 10)
+    else:
+        n_anchors = np.shape(anchor)[0]
     n_dealt = len(target) - n_test - n_public
-    feasible = [k for k in numbers if n_dealt // k >= _FEWEST_ROWS]
-    if not feasible:
-        raise ValueError(
-            f"{numbers[0]} parties would have {n_dealt // numbers[0]} rows each, of {len(target)}; expected at least "
-            f"{_FEWEST_ROWS}. Give more rows, or fewer parties."
-        )
-    settings = sorted({(k, each) for k in feasible for each in (n_dealt // feasible[-1], n_dealt // k)})
-    linear = RidgeCV(np.geomspace(1e-2, 1e4, 13)) if is_number else LogisticRegression(max_iter=500)
-    learners = (make_pipeline(StandardScaler(), linear), _IN_MAP, _OWN) if estimator is None else (estimator,)
-    n_anchors = 0 if anchor is None else np.shape(anchor)[0]
+    settings = _choose_settings(numbers, n_dealt, len(target))
+    learners = _make_learners(estimator, is_number)
     labels = None
     if anchor_target is not None:
         labels = like._targets(one_per_anchor_row(anchor_target, n_anchors), "anchor_target")
@@ -337,18 +346,21 @@ def simulate_parties(
     scores = []
     if anchor is not None:
         check_anchor(X, anchor)
+        # A category that no public row has is refused at once, and not after half of the draws.
         TableEncoder(unknown="refuse").fit(anchor).transform(X)
     for place in range(n_draws):
         stratify = None if is_number else target
         seed = random.randint(2**31 - 1)
+        # Each draw has its own rows held out, so that the interval also covers which rows these are.
         rest, test = train_test_split(np.arange(len(target)), test_size=n_test, stratify=stratify, random_state=seed)
         dealt = rest[n_public:]
-        public = _safe_indexing(X, rest[:n_public])
-        known = None
-        if anchor is not None:
+        if anchor is None:
+            public = _safe_indexing(X, rest[:n_public])
+            known = None
+        else:
             some = random.permutation(n_anchors)[:_MOST_ANCHORS]
             public = _safe_indexing(anchor, some)
-            known = None if labels is None else labels[some]
+            known = labels if labels is None else labels[some]
         # Chance decides which categories the public rows of a draw lack.
         space = CommonSpace(public, random.bytes(32), unknown="allow")
         draw = _Draw(X, target, test, public, known, space, options)
@@ -358,24 +370,73 @@ def simulate_parties(
             split = split_parties(draw.Z[dealt], target[dealt], k, each, scheme=scheme, random_state=random)
             parties = {party: dealt[rows] for party, rows in split.indices.items()}
             scores.append(draw.scores(parties, learners, random))
-    taken = f"{n_given} rows" if n_given == len(target) else f"{len(target)} of {n_given} rows, taken by chance"
-    of_public = f"{n_public} others play public rows without targets"
-    if anchor is not None:
-        some = f"{_MOST_ANCHORS} of {n_anchors}" if n_anchors > _MOST_ANCHORS else f"{n_anchors}"
-        n_labelled = 0 if labels is None else int((~are_missing(labels)).sum())
-        words = {0: "without targets", n_anchors: "from whose targets all learn"}
-        among = "those among " if n_anchors > _MOST_ANCHORS else ""
-        some_of_them = f"and all learn from {among}the {n_labelled} with targets"
-        of_public = f"takes {some} public rows, {words.get(n_labelled, some_of_them)}"
-    notes = [f"{taken}; each of {n_draws} draws holds out a third, {n_test} rows, and {of_public}."]
-    notes += [f"{k} parties: left out, with fewer than {_FEWEST_ROWS} rows each." for k in numbers if k > feasible[-1]]
-    notes += [_ALIKE] if space.alike else []
-    notes += [_SIMULATED] if estimator is not None else [_CHOSEN, _SIMULATED]
+    rows = f"{n_rows} rows" if n_rows == len(target) else f"{len(target)} of {n_rows} rows, taken by chance"
+    of_public = _describe_public(n_public, n_anchors, labels)
+    notes = [f"{rows}; each of {n_draws} draws holds out a third, {n_test} rows, and {of_public}."]
+    notes += _list_limits(numbers, settings[-1][0], space.alike, estimator is None)
     # (n_draws, n_settings, n_ways, n_metrics) the other way round.
-    found = np.reshape(scores, (n_draws, len(settings), *np.shape(scores)[1:])).transpose(3, 1, 2, 0)
+    by_metric = np.reshape(scores, (n_draws, len(settings), *np.shape(scores)[1:])).transpose(3, 1, 2, 0)
     return PartySimulation(
-        metrics=draw.metrics, settings=tuple(settings), scores=found, notes=tuple(notes), n_numbers=draw.n_numbers
+        metrics=draw.metrics, settings=tuple(settings), scores=by_metric, notes=tuple(notes), n_numbers=draw.n_numbers
     )
+
+
+def _check_classes(target: NDArray[Any]) -> None:
+    """Raise AgreementError for a single class, or one with too few rows to hold some out and deal the others."""
+    counts = np.unique(target, return_counts=True)[1]
+    n_rare = int((counts < _FEWEST_OF_A_CLASS).sum())
+    if n_rare or len(counts) < 2:
+        raise AgreementError(
+            f"y has {len(counts)} classes, {n_rare} with fewer than {_FEWEST_OF_A_CLASS} rows; expected "
+            f"at least two classes, each of {_FEWEST_OF_A_CLASS} rows or more. Merge rare classes; for numbers pass "
+            "task='regression' to simulate_parties."
+        )
+
+
+def _choose_settings(numbers: Sequence[int], n_dealt: int, n_rows: int) -> list[tuple[int, int]]:
+    """Return numbers of parties and rows of each; raise ValueError if even the fewest have too few rows."""
+    feasible = [k for k in numbers if n_dealt // k >= _FEWEST_ROWS]
+    if not feasible:
+        raise ValueError(
+            f"{numbers[0]} parties would have {n_dealt // numbers[0]} rows each, of {n_rows}; expected at least "
+            f"{_FEWEST_ROWS}. Give more rows, or fewer parties."
+        )
+    # All rows dealt, and as few to each as the most parties have: then more parties also are more rows.
+    return sorted({(k, each) for k in feasible for each in (n_dealt // feasible[-1], n_dealt // k)})
+
+
+def _make_learners(estimator: Any, is_number: bool) -> tuple[Any, ...]:
+    if estimator is not None:
+        return (estimator,)
+    linear = RidgeCV(np.geomspace(1e-2, 1e4, 13)) if is_number else LogisticRegression(max_iter=500)
+    return make_pipeline(StandardScaler(), linear), _IN_MAP, _OWN
+
+
+def _list_limits(numbers: Sequence[int], most: int, is_alike: bool, are_chosen: bool) -> list[str]:
+    """Return sentences on parties and models that were left out, and on the limits of any simulation."""
+    notes = [f"{k} parties: left out, with fewer than {_FEWEST_ROWS} rows each." for k in numbers if k > most]
+    if is_alike:
+        notes.append(_ALIKE)
+    if are_chosen:
+        notes.append(_CHOSEN)
+    return [*notes, _SIMULATED]
+
+
+def _describe_public(n_public: int, n_anchors: int, labels: NDArray[Any] | None) -> str:
+    """Say how many public rows each draw takes, and how many have targets to learn from."""
+    if not n_anchors:
+        return f"{n_public} others play public rows without targets"
+    some = f"{n_anchors}"
+    among = ""
+    if n_anchors > _MOST_ANCHORS:
+        some = f"{_MOST_ANCHORS} of {n_anchors}"
+        among = "those among "
+    n_labelled = 0
+    if labels is not None:
+        n_labelled = int((~are_missing(labels)).sum())
+    words = {0: "without targets", n_anchors: "from whose targets all learn"}
+    some_of_them = f"and all learn from {among}the {n_labelled} with targets"
+    return f"takes {some} public rows, {words.get(n_labelled, some_of_them)}"
 
 
 class _Draw:
@@ -400,43 +461,50 @@ class _Draw:
             self.V = np.vstack([self.V, space.anchor[has]])
             self.y = np.append(y, labels[has])
         self.shared = np.arange(len(y), len(self.y))
-        of_classes = ("AUC", "log loss") if np.size(self.classes) == 2 else ("log loss", "accuracy")
-        self.metrics = ("RMSE",) if self.classes is None else of_classes
+        self.metrics: tuple[str, ...] = ("log loss", "accuracy")
+        if self.classes is None:
+            self.metrics = ("RMSE",)
+        elif len(self.classes) == 2:
+            self.metrics = ("AUC", "log loss")
         self.n_numbers = 0
 
     def scores(self, parties: Any, learners: tuple[Any, ...], random: np.random.RandomState) -> FloatArray:
-        """Return what all ways score with these parties' rows, shape (n_ways, n_metrics)."""
-        played: dict[str, Any] = {"epsilon": None, "random_state": random, "space": self.space}
-        sums = PlayedSums(self.X, self.y, parties, self.public, self.labels, **self.options, **played)
+        """Return the scores of all ways with these parties' rows, shape (n_ways, n_metrics)."""
+        setting: dict[str, Any] = {"epsilon": None, "random_state": random, "space": self.space}
+        sums = PlayedSums(self.X, self.y, parties, self.public, self.labels, **self.options, **setting)
         self.n_numbers = sums.plan.statistic.n_numbers
         own = [np.concatenate([rows, self.shared]) for rows in parties.values()]
+        # Labelled public rows are everybody's: all ways learn from them.
         everybody = np.concatenate([*parties.values(), self.shared])
-        found = []
+        rivals = []
         for learner in learners:
             if learner is _OWN and self.space.alike:
                 continue
-            local = [self._learnt(learner, *each) for each in zip(own, repeat(sums), sums.homes.values())]
+            local = [self._fit_outputs(learner, *each) for each in zip(own, repeat(sums), sums.homes.values())]
             alone = np.mean([self._score(each) for each in local], axis=0)
-            central = self._score(self._learnt(learner, everybody, sums))
-            found.append((alone, self._score(np.mean(local, axis=0)), central))
+            central = self._score(self._fit_outputs(learner, everybody, sums))
+            rivals.append((alone, self._score(np.mean(local, axis=0)), central))
+        # The best learner by each metric, for each way: sums have to beat strong rivals.
         signs = np.array([_SIGN[metric] for metric in self.metrics])
-        alone, average, central = signs * np.max(signs * np.array(found), axis=0)
+        alone, average, central = signs * np.max(signs * np.array(rivals), axis=0)
         y = self.y[everybody]
         usual = y.mean() if self.classes is None else (y[:, None] == self.classes).mean(axis=0)
         constant = self._score(np.broadcast_to(usual, (len(self.test), *np.shape(usual))))
         both = np.mean([self._score(self._outputs(home, self.X)) for home in sums.homes.values()], axis=0)
         return np.stack([constant, alone, average, self._score(self._outputs(sums.model, self.V)), both, central])
 
-    def _learnt(
+    def _fit_outputs(
         self, learner: Any, rows: NDArray[np.intp], sums: PlayedSums, home: CombinedModel | None = None
     ) -> FloatArray:
         """Return the outputs, for the rows held out, of a model of some rows; of a party `home` has its own model."""
         y = self.y[rows]
         statistic = sums.plan.statistic
         if learner is _IN_MAP:
+            # The same model as the sums give, of these rows alone: any gain is by the others' rows.
             fit = statistic.solve(statistic.part(self.V[rows], y), noise=0.0)
             return self._outputs(replace(sums.model, fit=fit), self.V)
         if self.classes is not None and len(np.unique(y)) == 1:
+            # Most classifiers refuse one class.
             return np.tile((self.classes == y[0]).astype(np.float64), (len(self.test), 1))
         if learner is _OWN:
             home = home or CombinedModel(self.space, sums.model, fit_own_model(statistic, (self.Z[rows], y)))
@@ -448,6 +516,7 @@ class _Draw:
         rows = _safe_indexing(rows, self.test)
         if self.classes is None:
             return np.asarray(model.predict(rows, **using), dtype=np.float64)
+        # A party may lack classes; they get a probability of 0.
         known = getattr(model, "classes_", self.classes)
         return probabilities_of(model.predict_proba(rows, **using), known, self.classes)
 
@@ -456,8 +525,8 @@ class _Draw:
         truth = self.y[self.test]
         if self.classes is None:
             return np.array([np.sqrt(mean_squared_error(truth, outputs))])
-        kept = np.maximum(outputs, _LEAST_PROBABILITY)
-        loss = log_loss(truth, kept / kept.sum(axis=1, keepdims=True), labels=self.classes)
+        raised = np.maximum(outputs, _LEAST_PROBABILITY)
+        loss = log_loss(truth, raised / raised.sum(axis=1, keepdims=True), labels=self.classes)
         if len(self.classes) == 2:
             return np.array([roc_auc_score(truth == self.classes[1], outputs[:, 1]), loss])
         return np.array([loss, accuracy_score(truth, self.classes[outputs.argmax(axis=1)])])

@@ -7,22 +7,22 @@ from ._parcels import (
     KINDS,
     Addressed,
     Entry,
-    Folder,
     Kept,
     Kind,
+    MemberFolder,
     Parcel,
     Remote,
     RemoteStatus,
     Tell,
-    addressed,
     forget,
     project_of,
+    read_address,
     silent,
 )
 from ._settings import (
-    Place,
     RemoteKind,
-    chosen,
+    RemotePlace,
+    choose_place,
     invalid,
     is_store,
     kind_of_remote,
@@ -32,7 +32,7 @@ from ._settings import (
 )
 from ._store import StoreRemote
 
-__all__ = ["AGREEMENT", "KEPT", "KINDS", "Addressed", "Entry", "Folder", "Kept", "Kind", "Parcel", "Place", "Pulled"]
-__all__ += ["Pushed", "Remote", "RemoteKind", "RemoteStatus", "StoreRemote", "Tell", "addressed", "chosen", "forget"]
-__all__ += ["invalid", "is_store", "kind_of_remote", "open_remote", "project_of", "pull", "push", "read_places"]
-__all__ += ["silent", "withdrawable", "write_places"]
+__all__ = ["AGREEMENT", "KEPT", "KINDS", "Addressed", "Entry", "Kept", "Kind", "MemberFolder", "Parcel", "Pulled"]
+__all__ += ["Pushed", "Remote", "RemoteKind", "RemotePlace", "RemoteStatus", "StoreRemote", "Tell", "choose_place"]
+__all__ += ["forget", "invalid", "is_store", "kind_of_remote", "open_remote", "project_of", "pull", "push"]
+__all__ += ["read_address", "read_places", "silent", "withdrawable", "write_places"]

@@ -1,4 +1,4 @@
-"""Files that are carried, what every remote does with them, and a folder's memory of a remote."""
+"""Files that are carried, the work of every remote on them, and a folder's memory of a remote."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ..bundle import (
 from ..errors import ExchangeError
 
 AGREEMENT = "agreement"
-"""What listings call the project file, which is no bundle."""
+"""Name of the project file in listings; it is no bundle."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ KINDS = {
         Kind("answers", ".dcanswers", "datacollab.answers", "analyst", "party"),
     )
 }
-"""By their names."""
+"""Kinds by their names."""
 
 
 def kind_of(bundle: str) -> Kind | None:
@@ -64,7 +64,7 @@ def kind_of(bundle: str) -> Kind | None:
 
 
 def project_of(text: bytes, what: str) -> Project:
-    """Read a project file, named ``what`` in errors, and verify that the owner it names has signed it."""
+    """Read a project file, and verify that the owner it names has signed it; errors have the name that is given."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "project.toml"
         path.write_bytes(text)
@@ -97,7 +97,7 @@ class Addressed:
         return f"{self.party or self.kind.name}{self.kind.suffix}"
 
 
-def addressed(bundle: Envelope, project: Project, what: str) -> Addressed:
+def read_address(bundle: Envelope, project: Project, what: str) -> Addressed:
     """Check that a verified bundle belongs to a project, and is signed by the member whose part it is to make it.
 
     It raises WRONG_KIND, PROJECT_HASH_MISMATCH, NOT_A_MEMBER, SIGNATURE_MISSING, SIGNATURE_INVALID or
@@ -108,24 +108,29 @@ def addressed(bundle: Envelope, project: Project, what: str) -> Addressed:
         raise ExchangeError(
             "WRONG_KIND", f"Expected one of {', '.join(KINDS)}; {what} is {bundle.kind}, which is not carried."
         )
+    # Files of one version of a project say nothing under the rules of another.
     if bundle.facts.get("project_digest") != project.digest:
         raise ExchangeError(
             "PROJECT_HASH_MISMATCH",
             f"{what} was made for another version of project {project.name!r} than {project.fingerprint}. Compare "
             "`datacollab project show` on both sides, and have it made again.",
         )
-    party = None if kind.recipient == "parties" else _party(bundle, project, what)
+    party = None
+    if kind.recipient != "parties":
+        party = _party(bundle, project, what)
     sender = _keys(kind.sender, project, party)[0]
     if bundle.signer is None:
         raise ExchangeError("SIGNATURE_MISSING", f"{what} is not signed. Ask the sender for a signed file.")
+    # The project names who makes each kind of file; a party's share is no other party's.
     if bundle.signer != sender:
         raise ExchangeError(
             "SIGNATURE_INVALID",
             f"{what} is signed by {bundle.signer.fingerprint}; the project wants {sender.fingerprint} for it. Do not "
             "use it, and ask the sender by another way.",
         )
-    recipients, sealed = _keys(kind.recipient, project, party), bundle.members.keys() == {_SEALED}
-    return Addressed(kind, sender, recipients, party, _created(bundle, what), sealed)
+    recipients = _keys(kind.recipient, project, party)
+    is_sealed = bundle.members.keys() == {_SEALED}
+    return Addressed(kind, sender, recipients, party, _date_of(bundle, what), is_sealed)
 
 
 def _party(bundle: Envelope, project: Project, what: str) -> str:
@@ -147,22 +152,23 @@ def _keys(role: str, project: Project, party: str | None) -> tuple[PublicKey, ..
     return (project.owner if role == "owner" else project.analyst,)
 
 
-def _created(bundle: Envelope, what: str) -> datetime:
-    said = bundle.facts.get("sealed_at" if bundle.kind == KINDS["anchor"].bundle else "created")
+def _date_of(bundle: Envelope, what: str) -> datetime:
+    name = "sealed_at" if bundle.kind == KINDS["anchor"].bundle else "created"
     try:
-        created = datetime.fromisoformat(said)  # type: ignore[arg-type]
-        if created.utcoffset() is None:
+        date = datetime.fromisoformat(bundle.facts.get(name))  # type: ignore[arg-type]
+        if date.utcoffset() is None:  # Times of different places could not be compared.
             raise ValueError
     except (TypeError, ValueError):
         raise ExchangeError("BUNDLE_MALFORMED", f"{what} does not say when it was made. Have it sent again.") from None
-    return created
+    return date
 
 
-INBOX, PROJECT_FILE = "inbox", "project.toml"
+INBOX = "inbox"
+PROJECT_FILE = "project.toml"
 
 
 @dataclass(frozen=True)
-class Folder:
+class MemberFolder:
     """A folder of a party, an analyst or an owner, and its holder's key.
 
     ``project`` is its project, or one that came and is not joined yet; None before that.  ``coming`` is a later
@@ -176,7 +182,7 @@ class Folder:
     coming: Project | None = None
 
     @classmethod
-    def at(cls, path: Path, files: Sequence[Path] = ()) -> Folder:
+    def at(cls, path: Path, files: Sequence[Path] = ()) -> MemberFolder:
         """Look at a folder that holds keys; a project file among ``files`` counts before its own."""
         path = Path(path)
         key = KeyFile.read(path / "keys.json").public
@@ -186,9 +192,11 @@ class Folder:
             return cls(path, key, None, None)
         # A project that came and was not joined counts only if there is no other: joining is a decision.
         project = load_project(places[0])
-        coming = None if named or len(places) == 1 else load_project(places[1])
-        if coming is not None and (coming.owner != project.owner or coming.revision <= project.revision):
-            coming = None
+        coming = None
+        if not named and len(places) > 1:
+            later = load_project(places[1])
+            if later.owner == project.owner and later.revision > project.revision:
+                coming = later
         return cls(path, key, project, places[0], coming)
 
     @property
@@ -204,18 +212,23 @@ class Folder:
 
     def version(self, digest: object) -> Project:
         """Return the revision of the project that has a digest; the folder's own if none has."""
-        return self.coming if self.coming is not None and self.coming.digest == digest else self.agreed
+        if self.coming is not None and self.coming.digest == digest:
+            return self.coming
+        return self.agreed
 
     @property
     def versions(self) -> tuple[Project, ...]:
         """Return the folder's own revision, and one that is to be joined."""
-        return (self.agreed,) if self.coming is None else (self.agreed, self.coming)
+        if self.coming is None:
+            return (self.agreed,)
+        return self.agreed, self.coming
 
     @property
     def party(self) -> str | None:
         """Return the party that has the key, if one has."""
-        parties = {} if self.project is None else self.project.parties
-        return next((name for name, key in parties.items() if key == self.key), None)
+        if self.project is None:
+            return None
+        return next((name for name, key in self.project.parties.items() if key == self.key), None)
 
     @property
     def is_owner(self) -> bool:
@@ -251,9 +264,11 @@ class Entry:
     project: str | None = None
     is_current: bool = True
 
-    def is_for(self, folder: Folder) -> bool:
+    def is_for(self, folder: MemberFolder) -> bool:
         """Return whether a member working in the folder should have it."""
-        recipient = KINDS[self.kind].recipient if self.kind in KINDS else ""
+        if self.kind not in KINDS:
+            return False  # of a later version of this program
+        recipient = KINDS[self.kind].recipient
         if recipient == "analyst":
             return folder.is_analyst
         if recipient == "parties":
@@ -293,7 +308,9 @@ class Parcel(Addressed):
     @property
     def recipient(self) -> str | None:
         """The fingerprint of the one party that it is for; None if its kind says it."""
-        return self.recipients[0].fingerprint if self.kind.recipient == "party" else None
+        if self.kind.recipient != "party":
+            return None
+        return self.recipients[0].fingerprint
 
     def piece(self, offset: int, most: int) -> bytes:
         """Read bytes of the file anew; the hash shows the receiver that they are those that were checked."""
@@ -302,7 +319,7 @@ class Parcel(Addressed):
             return file.read(most)
 
 
-def parcel_of(path: Path, folder: Folder) -> Parcel:
+def parcel_of(path: Path, folder: MemberFolder) -> Parcel:
     """Read a file, and check that it is whole and of this project, and that this folder's key has signed it.
 
     It raises codes of the kind "verification", NOT_A_MEMBER or TOO_LARGE.
@@ -312,19 +329,21 @@ def parcel_of(path: Path, folder: Folder) -> Parcel:
             size = os.fstat(file.fileno()).st_size
             envelope = read_envelope(file, size, what=str(path))
             file.seek(0)
+            # Of the same open file, so that the bytes that were checked are those that are sent.
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise ExchangeError(
             "BUNDLE_MALFORMED", f"{path} cannot be read ({error.strerror}). Look at the file and its permissions."
         ) from None
-    found = addressed(envelope, folder.agreed, str(path))
-    if found.sender != folder.key:
+    address = read_address(envelope, folder.agreed, str(path))
+    # A remote would refuse it: only who has made a file may send it.
+    if address.sender != folder.key:
         raise ExchangeError(
             "NOT_A_MEMBER",
-            f"{path} is signed by {found.sender.fingerprint}, and the key of {folder.path} is "
+            f"{path} is signed by {address.sender.fingerprint}, and the key of {folder.path} is "
             f"{folder.key.fingerprint}. Send it from the folder that it was made in.",
         )
-    return Parcel(**vars(found), path=path, sha256=sha256, size=size, project=folder.agreed)
+    return Parcel(**vars(address), path=path, sha256=sha256, size=size, project=folder.agreed)
 
 
 KEPT = ".remotes"
@@ -357,16 +376,17 @@ class Kept:
         """Return the memory of the remote of this name, empty if there is no file; raise STATE_DAMAGED."""
         path = _path(folder, name)
         try:
-            found = parse_json(path.read_bytes(), what=str(path))
-            if found.pop("version") != _VERSION or found.keys() != asdict(cls()).keys():
+            memory = parse_json(path.read_bytes(), what=str(path))
+            if memory.pop("version") != _VERSION or memory.keys() != asdict(cls()).keys():
                 raise ValueError
-            lists = {name: tuple(found[name]) for name in ("fetched", "expected", "shown", "withdrawn", "owed")}
-            kept = cls(**lists, agreed=found["agreed"], seq=found["seq"], head=found["head"])
+            lists = {name: tuple(memory[name]) for name in ("fetched", "expected", "shown", "withdrawn", "owed")}
+            kept = cls(**lists, agreed=memory["agreed"], seq=memory["seq"], head=memory["head"])
             texts = all(isinstance(each, str) for each in (*chain(*lists.values()), kept.agreed, kept.head))
             if not texts or type(kept.seq) is not int:
                 raise ValueError
         except FileNotFoundError:
             return cls()
+        # Not taken for empty: that would hide a log that was cut.
         except (AttributeError, KeyError, TypeError, ValueError):
             raise ExchangeError(
                 "STATE_DAMAGED",
@@ -384,17 +404,23 @@ class Kept:
 
     def having(self, sha256: str) -> Kept:
         """Add a file that came."""
-        return self if sha256 in self.fetched else replace(self, fetched=(*self.fetched, sha256))
+        if sha256 in self.fetched:
+            return self
+        return replace(self, fetched=(*self.fetched, sha256))
 
     def expecting(self, sha256: str) -> Kept:
         """Add a file that the remote has from here."""
-        known = sha256 in self.expected or sha256 in self.shown
-        expected = self.expected if known else (*self.expected, sha256)
+        expected = self.expected
+        if sha256 not in (*expected, *self.shown):
+            expected = (*expected, sha256)
+        # A file that is sent again is no longer taken back.
         return replace(self, expected=expected, withdrawn=tuple(each for each in self.withdrawn if each != sha256))
 
     def without(self, sha256: str) -> Kept:
         """Add a file that was taken back."""
-        return self if sha256 in self.withdrawn else replace(self, withdrawn=(*self.withdrawn, sha256))
+        if sha256 in self.withdrawn:
+            return self
+        return replace(self, withdrawn=(*self.withdrawn, sha256))
 
 
 def forget(folder: Path, name: str) -> None:
@@ -427,7 +453,7 @@ class Remote(ABC):
     """Codes of errors that would meet each of the other files, too."""
 
     @abstractmethod
-    def list(self, folder: Folder) -> Sequence[Entry]:
+    def list(self, folder: MemberFolder) -> Sequence[Entry]:
         """Return the project's files for this folder or from it, the oldest first if that is known."""
 
     @abstractmethod
@@ -438,18 +464,18 @@ class Remote(ABC):
         """
 
     @abstractmethod
-    def fetch(self, entry: Entry, part: Path, *, folder: Folder, tell: Tell = silent) -> None:
+    def fetch(self, entry: Entry, part: Path, *, folder: MemberFolder, tell: Tell = silent) -> None:
         """Write a file's bytes to `part`, after those that it holds already; the caller checks them.
 
         It raises REMOTE_UNREACHABLE, TOO_LARGE, and other refusals of the remote.
         """
 
     @abstractmethod
-    def status(self, folder: Folder) -> RemoteStatus:
+    def status(self, folder: MemberFolder) -> RemoteStatus:
         """Return the state of the project."""
 
     @abstractmethod
-    def agreement(self, folder: Folder) -> bytes | None:
+    def agreement(self, folder: MemberFolder) -> bytes | None:
         """Return the project file that lies there, unchecked; None if there is none for this folder."""
 
     @abstractmethod
@@ -457,20 +483,20 @@ class Remote(ABC):
         """Put the project file there; its owner's signature is checked."""
 
     @abstractmethod
-    def withdraw(self, entry: Entry, *, folder: Folder) -> None:
+    def withdraw(self, entry: Entry, *, folder: MemberFolder) -> None:
         """Take back a file of one's own; members who have fetched it keep it."""
 
-    def witness(self, kept: Kept, folder: Folder) -> Kept:
-        """Read the remote's log from the last entry seen, and return what is remembered then; a store has none.
+    def witness(self, kept: Kept, folder: MemberFolder) -> Kept:
+        """Read the remote's log from the last entry seen, and return the memory after it; a store has none.
 
         It raises LOG_BROKEN if the log does not go on from there.
         """
         return kept
 
     def check_given(  # noqa: B027
-        self, folder: Folder, before: Kept, seen: Kept, refused: Container[str]
+        self, folder: MemberFolder, before: Kept, seen: Kept, refused: Container[str]
     ) -> None:
-        """Check what a pull brought against the remote's log; raise if it does not give what its log says is there.
+        """Check the files of a pull against the remote's log; raise if it withholds some that its log has.
 
         ``folder`` is that after the pull, ``before`` the memory before it, and ``seen`` the one after it and a look
         at the log. ``refused`` has the SHA-256 of refused files, or "agreement": the caller reports these.

@@ -22,6 +22,7 @@ from ._store import StoreRemote
 
 REMOTES_FILE = "remotes.toml"
 _MOST_BYTES = 2**16
+"""Bytes that are read of the file, which has a few hundred."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 _ENTRIES = ("url", "project", "ca")
 _HEADER = "# Written by `datacollab remote`. No secret is in it; keys are in keys.json.\n\n"
@@ -60,7 +61,7 @@ class RemoteKind(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class RemotePlace:
     """A remote as the folder knows it; raises REMOTE_INVALID.
 
     ``url`` is a folder for fsspec (a path, ``sftp://...``, ``s3://...``), or of a kind that a plugin brings. For such a
@@ -109,6 +110,7 @@ def kind_of_remote(url: str) -> RemoteKind:
         kind = entry.load()()
         if not isinstance(kind, RemoteKind):
             raise TypeError("it is no RemoteKind")
+    # Code of others: nothing is known of its errors.
     except Exception as error:
         raise ExchangeError(
             "REMOTE_INVALID", f"The plugin for {url} ({entry.value}) cannot be loaded: {error}. Install it again."
@@ -116,7 +118,7 @@ def kind_of_remote(url: str) -> RemoteKind:
     return kind
 
 
-def read_places(folder: Path) -> dict[str, Place]:
+def read_places(folder: Path) -> dict[str, RemotePlace]:
     """Return the remotes of a folder by their names, none if there is no file; raise REMOTE_INVALID."""
     path = folder / REMOTES_FILE
     try:
@@ -133,7 +135,7 @@ def read_places(folder: Path) -> dict[str, Place]:
     return {name: _place(name, entry, path) for name, entry in remotes.items()}
 
 
-def write_places(folder: Path, places: Mapping[str, Place]) -> None:
+def write_places(folder: Path, places: Mapping[str, RemotePlace]) -> None:
     """Write the remotes of a folder."""
     tomli_w = require("tomli_w", "exchange")
     remotes = {
@@ -144,18 +146,20 @@ def write_places(folder: Path, places: Mapping[str, Place]) -> None:
     write_atomically(folder / REMOTES_FILE, text.encode(), mode=0o600)
 
 
-def chosen(folder: Path, name: str | None) -> Place:
+def choose_place(folder: Path, name: str | None) -> RemotePlace:
     """Return the remote of a name, or the only one; raise REMOTE_UNKNOWN."""
     places = read_places(folder)
+    # Nobody has to name the only remote.
     if name is None and len(places) == 1:
         return next(iter(places.values()))
     if name in places:
         return places[name]
-    known = f"it has {', '.join(places)}" if places else "it has none"
+    known = ", ".join(places) or "none"
     problem = "no remote was named" if name is None else f"there is no remote {name!r}"
     raise ExchangeError(
         "REMOTE_UNKNOWN",
-        f"{folder}: {problem}; {known}. Name one with --remote, or add one: datacollab remote add NAME URL -C {folder}",
+        f"{folder}: {problem}; it has {known}. Name one with --remote, or add one: "
+        f"datacollab remote add NAME URL -C {folder}",
     )
 
 
@@ -164,12 +168,12 @@ def invalid(reason: str) -> ExchangeError:
     return ExchangeError("REMOTE_INVALID", f"{reason}. Correct it, and run the command again.")
 
 
-def _place(name: str, entry: Any, path: Path) -> Place:
+def _place(name: str, entry: Any, path: Path) -> RemotePlace:
     if not isinstance(entry, dict) or not {"url"} <= entry.keys() <= set(_ENTRIES):
         raise invalid(f"{path}, [remotes.{name}]: expected url, and no others than {', '.join(sorted(_ENTRIES))}")
     if not all(isinstance(value, str) for value in entry.values()):
         raise invalid(f"{path}, [remotes.{name}]: all entries are texts")
-    return Place(name=name, **entry)
+    return RemotePlace(name=name, **entry)
 
 
 def _check_url(url: str) -> None:
@@ -177,7 +181,7 @@ def _check_url(url: str) -> None:
         raise invalid("the URL is empty, or holds letters that cannot be shown")
     try:
         parts = urlsplit(url)
-        _ = parts.hostname, parts.port
+        _ = (parts.hostname, parts.port)  # Both are parsed only here, and may be nonsense.
     except ValueError:
         raise invalid("the URL is none") from None
     if parts.password:
@@ -187,7 +191,7 @@ def _check_url(url: str) -> None:
         )
 
 
-def open_remote(folder: Path, place: Place, key: Callable[[], KeyPair], **options: Any) -> Remote:
+def open_remote(folder: Path, place: RemotePlace, key: Callable[[], KeyPair], **options: Any) -> Remote:
     """Open a remote; ``key`` returns the folder's keys, after their passphrase, and is never called for a store.
 
     It raises REMOTE_INVALID, REMOTE_UNREACHABLE, or a MissingExtraError if the URL's plugin is not installed.
@@ -195,8 +199,11 @@ def open_remote(folder: Path, place: Place, key: Callable[[], KeyPair], **option
     if is_store(place.url):
         return StoreRemote(place.url)
 
-    def found(project: str) -> None:
+    def keep_project(project: str) -> None:
         write_places(folder, read_places(folder) | {place.name: replace(place, project=project)})
 
-    ca = None if place.ca is None else folder / place.ca
-    return kind_of_remote(place.url).open(place.url, key, project=place.project, ca=ca, found=found, **options)
+    ca = None
+    if place.ca is not None:
+        ca = folder / place.ca
+    kind = kind_of_remote(place.url)
+    return kind.open(place.url, key, project=place.project, ca=ca, found=keep_project, **options)

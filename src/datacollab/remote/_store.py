@@ -18,10 +18,23 @@ from .._require import require
 from ..agreement import Project
 from ..bundle import Limits, digest, open_regular, peek
 from ..errors import ExchangeError, MissingExtraError
-from ._parcels import AGREEMENT, KINDS, Entry, Folder, Parcel, Remote, RemoteStatus, Tell, kind_of, project_of, silent
+from ._parcels import (
+    AGREEMENT,
+    KINDS,
+    Entry,
+    MemberFolder,
+    Parcel,
+    Remote,
+    RemoteStatus,
+    Tell,
+    kind_of,
+    project_of,
+    silent,
+)
 
 SFTP = ("sftp://", "ssh://")
 _CONNECT = 15.0
+"""Seconds to wait for a server."""
 
 
 def sftp_files(url: str) -> tuple[Any, str]:
@@ -41,12 +54,13 @@ def sftp_files(url: str) -> tuple[Any, str]:
             self.ftp = self.client.open_sftp()
 
         def _open(self, path: str, mode: str = "rb", **options: Any) -> Any:
-            # A server waits at a FIFO as a plain `open` does.
-            kind = self.ftp.lstat(path).st_mode if mode == "rb" else None
-            if kind is not None and not stat.S_ISREG(kind):
-                raise ExchangeError(
-                    "BUNDLE_MALFORMED", f"{path} is no regular file. Remove it, and find out who put it there."
-                )
+            if mode == "rb":
+                # A server waits at a FIFO as a plain `open` does.
+                kind = self.ftp.lstat(path).st_mode
+                if kind is not None and not stat.S_ISREG(kind):
+                    raise ExchangeError(
+                        "BUNDLE_MALFORMED", f"{path} is no regular file. Remove it, and find out who put it there."
+                    )
             return super()._open(path, mode, **options)
 
     files = KnownServers(skip_instance_cache=True, **KnownServers._get_kwargs_from_urls(url))
@@ -66,7 +80,7 @@ class StoreRemote(Remote):
     """A folder at a URL that fsspec knows, with files under ``PROJECT-DIGEST/KIND/SHA256.SUFFIX``.
 
     Anybody who can write to it can remove others' files, or add files; signatures say who made a file, and nothing
-    else is trusted.  Anybody who can read it sees what is not sealed, and how large the rest is.
+    else is trusted.  Anybody who can read it sees all that is not sealed, and how large the rest is.
 
     The URL is a path, ``sftp://...``, ``s3://...`` or ``memory://...``; ``today`` is for tests, by default the day by
     this machine's clock.
@@ -94,7 +108,7 @@ class StoreRemote(Remote):
         except ValueError as error:
             raise ExchangeError("REMOTE_INVALID", f"{url}: {error}. Give a folder, sftp:// or s3://.") from None
 
-    def list(self, folder: Folder) -> Sequence[Entry]:
+    def list(self, folder: MemberFolder) -> Sequence[Entry]:
         """See `Remote`."""
         entries = [entry for project in folder.versions for kind in KINDS for entry in self._entries(project, kind)]
         return [each for each in entries if each.is_for(folder) or each.sender == folder.key.fingerprint]
@@ -117,7 +131,7 @@ class StoreRemote(Remote):
         place = self._place(parcel.project.digest, parcel.kind.name, parcel.sha256 + parcel.kind.suffix)
         self._write(place, parcel.piece, parcel.size, parcel.sha256, parcel.path.name, tell)
 
-    def fetch(self, entry: Entry, part: Path, *, folder: Folder, tell: Tell = silent) -> None:
+    def fetch(self, entry: Entry, part: Path, *, folder: MemberFolder, tell: Tell = silent) -> None:
         """See `Remote`."""
         place = self._lying(entry, folder)
         with self._still_there(entry), self._open(place) as source, open(part, "ab") as target:
@@ -125,44 +139,50 @@ class StoreRemote(Remote):
             source.seek(done)
             while piece := source.read(_PIECE):
                 done += len(piece)
+                # A file that grows while it is read would fill the disk.
                 if done > min(entry.size, Limits().total_bytes):
                     raise ExchangeError("TOO_LARGE", f"{place} is larger than it was listed. Run the command again.")
                 target.write(piece)
                 tell(f"fetching {entry.kind}", done / entry.size)
 
-    def status(self, folder: Folder) -> RemoteStatus:
+    def status(self, folder: MemberFolder) -> RemoteStatus:
         """See `Remote`; which parties shared is as the files say, before they are checked."""
         project = folder.agreed
         names = {key.fingerprint: name for name, key in project.parties.items()}
         shared = {names[each.sender] for each in self._entries(project, "share") if each.sender in names}
+        deadline = project.deadline
         return RemoteStatus(
             project=project.name,
             digest=project.digest,
             revision=project.revision,
-            deadline=None if project.deadline is None else project.deadline.isoformat(),
+            deadline=None if deadline is None else deadline.isoformat(),
             quorum=project.fewest_parties,
             shared=tuple(sorted(shared)),
             missing=tuple(name for name in project.parties if name not in shared),
         )
 
-    def agreement(self, folder: Folder) -> bytes | None:
+    def agreement(self, folder: MemberFolder) -> bytes | None:
         """See `Remote`: the latest of a folder's own project, or else the only one that names its key.
 
         It raises REMOTE_INVALID if several projects of different owners name the key, and BUNDLE_MALFORMED if none
         names it and something in the place of a project file is no file.
         """
         refused: MutableSequence[ExchangeError] = []
-        found = [(project, text) for project, text in self._agreements(refused) if _concerns(project, folder)]
-        if refused and not found:
-            raise refused[0]
-        if len({(project.owner, project.name) for project, _ in found}) > 1:
-            names = ", ".join(sorted(f"{each.name} ({each.digest[:16]})" for each, _ in found))
+        own = [(project, text) for project, text in self._agreements(refused) if _concerns(project, folder)]
+        if not own:
+            if refused:
+                raise refused[0]
+            return None
+        # Anybody who can write to the store may leave a project there that names this key.
+        if len({(project.owner, project.name) for project, _ in own}) > 1:
+            names = ", ".join(sorted(f"{each.name} ({each.digest[:16]})" for each, _ in own))
             raise ExchangeError(
                 "REMOTE_INVALID",
                 f"{self.url} has several projects that name this key: {names}. Fetch the right project file by hand, "
                 "and join with it.",
             )
-        return max(found, key=lambda each: each[0].revision)[1] if found else None
+        _, text = max(own, key=lambda each: each[0].revision)
+        return text
 
     def agree(self, project: Project, text: bytes) -> None:
         """See `Remote`."""
@@ -174,13 +194,13 @@ class StoreRemote(Remote):
                 place, lambda start, most: text[start : start + most], len(text), digest(text), "project file", silent
             )
 
-    def withdraw(self, entry: Entry, *, folder: Folder) -> None:
+    def withdraw(self, entry: Entry, *, folder: MemberFolder) -> None:
         """See `Remote`."""
         place = self._lying(entry, folder)
         with self._still_there(entry):
             self._files.rm_file(place)
 
-    def _lying(self, entry: Entry, folder: Folder) -> str:
+    def _lying(self, entry: Entry, folder: MemberFolder) -> str:
         project = entry.project or folder.agreed.digest
         return self._place(project, entry.kind, entry.sha256 + KINDS[entry.kind].suffix)
 
@@ -189,35 +209,46 @@ class StoreRemote(Remote):
 
         Under the name of such a file, anything but a regular file is refused.
         """
-        found = []
+        entries = []
         for place in self._names(self._place(project.digest, kind)):
             sha256, suffix = place.rsplit("/", 1)[-1].partition(".")[::2]
             if not _SHA256.fullmatch(sha256) or f".{suffix}" != KINDS[kind].suffix:
                 continue
-            said = None
-            # What was taken back since it was listed is passed over, too.
+            opening = None
+            # A file that was taken back since it was listed is passed over, too.
             with self._reached(), contextlib.suppress(FileNotFoundError):
                 size = int(self._files.size(place))
                 with self._open(place, block_size=2**16) as stream:
-                    said = peek(stream, size)
-            if said is None:
+                    opening = peek(stream, size)
+            if opening is None:
                 continue
-            name, facts, signer = said
-            if kind_of(name) is KINDS[kind]:
-                party = project.parties.get(str(facts.get("party")))
-                to = party.fingerprint if party is not None and KINDS[kind].recipient == "party" else None
-                facts = {"sha256": sha256, "kind": kind, "size": size, "sender": signer.fingerprint}
-                found.append(Entry(**facts, recipient=to, project=project.digest))
-        return found
+            name, facts, signer = opening
+            if kind_of(name) is not KINDS[kind]:
+                continue
+            recipient = None
+            party = project.parties.get(str(facts.get("party")))
+            if party is not None and KINDS[kind].recipient == "party":
+                recipient = party.fingerprint
+            entry = Entry(
+                sha256=sha256,
+                kind=kind,
+                size=size,
+                sender=signer.fingerprint,
+                recipient=recipient,
+                project=project.digest,
+            )
+            entries.append(entry)
+        return entries
 
     def _agreements(self, refused: MutableSequence[ExchangeError]) -> Iterator[tuple[Project, bytes]]:
-        """Yield project files, and note what is no regular file in their places."""
+        """Yield project files, and note errors of anything in their places that is no regular file."""
         for place in self._names(self._root):
             if not _SHA256.fullmatch(place.rsplit("/", 1)[-1]):
                 continue
             with self._reached():
-                is_folder = self._files.isdir(place)
-            for file in self._names(f"{place}/{AGREEMENT}") if is_folder else ():
+                if not self._files.isdir(place):
+                    continue
+            for file in self._names(f"{place}/{AGREEMENT}"):
                 text = b""
                 try:
                     with self._reached(), contextlib.suppress(FileNotFoundError), self._open(file) as stream:
@@ -227,12 +258,13 @@ class StoreRemote(Remote):
                         raise
                     refused.append(error)
                     continue
-                # Others' mistakes are not this folder's concern, and no more is what vanished since it was listed.
+                # Others' mistakes are not this folder's concern, nor are files that vanished since they were listed.
                 with contextlib.suppress(ExchangeError):
                     yield project_of(text, file), text
 
     def _open(self, place: str, **options: Any) -> BinaryIO | Any:
         """Open a file to read it: on this machine only a regular file, and no link."""
+        # Somebody else may have put a link there, or a FIFO that never ends.
         if isinstance(self._files, self._local):
             return open_regular(Path(place), follow=False)
         return self._files.open(place, "rb", **options)
@@ -242,11 +274,11 @@ class StoreRemote(Remote):
             # Files come from elsewhere, too.
             self._files.invalidate_cache()
             try:
-                found = sorted(str(each).rstrip("/") for each in self._files.ls(place, detail=False))
+                names = sorted(str(each).rstrip("/") for each in self._files.ls(place, detail=False))
             except FileNotFoundError:
                 return []
         # Some file systems list a file as itself.
-        return [each for each in found if each != place]
+        return [each for each in names if each != place]
 
     def _write(
         self, place: str, read: Callable[[int, int], bytes], size: int, sha256: str, name: str, tell: Tell
@@ -255,11 +287,14 @@ class StoreRemote(Remote):
         part = f"{folder}/.{file}.{secrets.token_hex(8)}.part"
         with self._reached():
             self._files.makedirs(folder, exist_ok=True)
+            # Names end with chance, so parts of killed commands would pile up.
             for leftover in self._names(folder):
                 if leftover.rsplit("/", 1)[-1].startswith(f".{file}."):
                     self._files.rm_file(leftover)  # of a command that was killed: nobody else has this very file
             try:
-                done, hashed = 0, hashlib.sha256()
+                # Hashed as it goes out: the file may change between the check and this moment.
+                hashed = hashlib.sha256()
+                done = 0
                 with self._files.open(part, "wb") as stream:
                     while piece := read(done, _PIECE):
                         stream.write(piece)
@@ -271,6 +306,7 @@ class StoreRemote(Remote):
                     raise ExchangeError(
                         "HASH_MISMATCH", f"{name} was changed while it was sent. Nothing was left; run it again."
                     )
+                # Others list whole files alone: the part has a hidden name.
                 self._files.mv(part, place)
             except BaseException:
                 with contextlib.suppress(Exception):
@@ -309,7 +345,7 @@ class StoreRemote(Remote):
                 ) from None
 
 
-def _concerns(project: Project, folder: Folder) -> bool:
+def _concerns(project: Project, folder: MemberFolder) -> bool:
     if folder.project is not None:
         return (project.owner, project.name) == (folder.project.owner, folder.project.name)
     return folder.key in (project.owner, project.analyst, *project.parties.values())

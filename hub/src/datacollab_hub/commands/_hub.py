@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datacollab.cli.kit import OutputArgument, group, named_once, reported
+from datacollab.cli.kit import OutputArgument, choose_path, group, reported
 from datacollab.errors import ExchangeError
 
 from .._require import require
@@ -172,7 +172,7 @@ def backup(
 
     Example: datacollab hub backup -C hub -o hub-2027-01-31
     """
-    target = named_once(output, there, "--output / -o")
+    target = choose_path(output, there, "--output / -o")
     with reported(as_json, unchanged="Remove the folder that was begun.") as report:
         with _opened(data, database, blobs, pair=True) as store:
             from ..store import backup as copy
@@ -254,7 +254,7 @@ def export(
 
     Example: datacollab hub log export 00..ff -C hub -o log.jsonl
     """
-    target = named_once(output, there, "--output / -o")
+    target = choose_path(output, there, "--output / -o")
     with reported(as_json) as report:
         from datacollab.bundle import canonical_json, write_atomically
 

@@ -40,7 +40,7 @@ def join(
         import os
 
         from datacollab.bundle import mask_card_in
-        from datacollab.remote import Place, read_places, write_places
+        from datacollab.remote import RemotePlace, read_places, write_places
 
         from ..remote import HubRemote, Link
         from ..remote import join as ask_to_join
@@ -50,7 +50,7 @@ def join(
         asked = Link.of(given)
         key = keys_of(folder, passphrase_file)
         places = read_places(folder)
-        place = Place(
+        place = RemotePlace(
             name=name, url=asked.url, project=asked.project, ca=None if ca is None else os.path.relpath(ca, folder)
         )
         known = places.get(name)

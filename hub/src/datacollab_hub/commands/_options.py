@@ -11,7 +11,7 @@ from datacollab.cli.kit import opened
 from datacollab.errors import ExchangeError
 
 if TYPE_CHECKING:
-    from datacollab.remote import Place
+    from datacollab.remote import RemotePlace
 
     from ..remote import HubRemote
 
@@ -19,7 +19,7 @@ __all__ = ["hub_of"]
 
 
 @contextmanager
-def hub_of(folder: Path, name: str | None, passphrase_file: Path | None) -> Iterator[tuple[Place, HubRemote]]:
+def hub_of(folder: Path, name: str | None, passphrase_file: Path | None) -> Iterator[tuple[RemotePlace, HubRemote]]:
     """The remote of a name, or the only one, which has to be a hub: stores have no members.
 
     Raises

@@ -11,7 +11,7 @@ from typing import Any
 from datacollab.agreement import Project
 from datacollab.bundle import KeyPair
 from datacollab.errors import ExchangeError
-from datacollab.remote import KINDS, Entry, Folder, Kept, Parcel, Remote, RemoteStatus, Tell, silent
+from datacollab.remote import KINDS, Entry, Kept, MemberFolder, Parcel, Remote, RemoteStatus, Tell, silent
 
 from ._files import download, upload
 from ._http import HubClient, RefusedByHubError
@@ -67,7 +67,7 @@ class HubRemote(Remote):
         self._project = project
         self._found = found
 
-    def list(self, folder: Folder) -> Sequence[Entry]:
+    def list(self, folder: MemberFolder) -> Sequence[Entry]:
         """As of `Remote`."""
         answer = self.client.ask("GET", f"{self._at(folder)}/files")
         entries = [_entry(each, folder) for each in answer.field("files", list)]
@@ -78,11 +78,11 @@ class HubRemote(Remote):
         """As of `Remote`; an upload that was cut goes on at the byte that the hub has."""
         upload(self.client, self._check_name(parcel.project), parcel, tell=tell)
 
-    def fetch(self, entry: Entry, part: Path, *, folder: Folder, tell: Tell = silent) -> None:
+    def fetch(self, entry: Entry, part: Path, *, folder: MemberFolder, tell: Tell = silent) -> None:
         """As of `Remote`."""
         download(self.client, self._at(folder).rpartition("/")[-1], entry, part, tell=tell)
 
-    def status(self, folder: Folder) -> RemoteStatus:
+    def status(self, folder: MemberFolder) -> RemoteStatus:
         """As of `Remote`; nothing of a project file that is not here, as nobody can say whether it is true.
 
         Raises
@@ -118,7 +118,7 @@ class HubRemote(Remote):
         _check_told(status, agreed, self.url)
         return status
 
-    def agreement(self, folder: Folder) -> bytes | None:
+    def agreement(self, folder: MemberFolder) -> bytes | None:
         """As of `Remote`."""
         try:
             return self.client.ask("GET", f"{self._at(folder)}/agreement").data
@@ -133,11 +133,11 @@ class HubRemote(Remote):
         path = f"/v1/projects/{self._check_name(project)}/agreement"
         self.client.ask("PUT", path, body=text, headers=headers, ok=(200, 201, 204))
 
-    def withdraw(self, entry: Entry, *, folder: Folder) -> None:
+    def withdraw(self, entry: Entry, *, folder: MemberFolder) -> None:
         """As of `Remote`; that there was a file, and who took it back when, stays."""
         self.client.ask("DELETE", f"{self._at(folder)}/files/{entry.sha256}", ok=(200, 204))
 
-    def witness(self, kept: Kept, folder: Folder) -> Kept:
+    def witness(self, kept: Kept, folder: MemberFolder) -> Kept:
         """Read the log from the last entry that was seen, and remember its end.
 
         Raises
@@ -160,7 +160,7 @@ class HubRemote(Remote):
                 return continue_log(kept, entries, project, self.url, folder)
             start += len(more)
 
-    def check_given(self, folder: Folder, before: Kept, seen: Kept, refused: Container[str]) -> None:
+    def check_given(self, folder: MemberFolder, before: Kept, seen: Kept, refused: Container[str]) -> None:
         """As of `Remote`.
 
         Raises
@@ -175,7 +175,7 @@ class HubRemote(Remote):
         """As of `Remote`."""
         self.client.close()
 
-    def _at(self, folder: Folder) -> str:
+    def _at(self, folder: MemberFolder) -> str:
         return f"/v1/projects/{self._project or self._find_project(folder.project)}"
 
     def _check_name(self, project: Project) -> str:
@@ -215,7 +215,7 @@ def _check_told(status: RemoteStatus, project: Project, url: str) -> None:
         )
 
 
-def _entry(said: Any, folder: Folder) -> Entry | None:
+def _entry(said: Any, folder: MemberFolder) -> Entry | None:
     """An entry of the hub's list; None of kinds that this version does not know."""
     try:
         entry = Entry(

@@ -7,14 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from datacollab.errors import ExchangeError
-from datacollab.remote import Entry, Folder, Kept
+from datacollab.remote import Entry, Kept, MemberFolder
 
 from ..requests import LOG_START, check_hub_log
 
 __all__ = ["continue_log"]
 
 
-def continue_log(kept: Kept, entries: Sequence[Mapping[str, Any]], project: str, url: str, folder: Folder) -> Kept:
+def continue_log(
+    kept: Kept, entries: Sequence[Mapping[str, Any]], project: str, url: str, folder: MemberFolder
+) -> Kept:
     """Return the notes to remember once these entries were seen.
 
     Parameters
@@ -26,7 +28,7 @@ def continue_log(kept: Kept, entries: Sequence[Mapping[str, Any]], project: str,
         The hub's name of it.
     url : str
         Whom an error names.
-    folder : Folder
+    folder : MemberFolder
 
     Raises
     ------
@@ -59,7 +61,7 @@ def continue_log(kept: Kept, entries: Sequence[Mapping[str, Any]], project: str,
     return replace(kept, seq=seq, head=head if seq else "", expected=(), shown=shown, owed=tuple(owed), agreed=agreed)
 
 
-def _replay(kept: Kept, entries: Sequence[Mapping[str, Any]], folder: Folder) -> tuple[Sequence[str], str]:
+def _replay(kept: Kept, entries: Sequence[Mapping[str, Any]], folder: MemberFolder) -> tuple[Sequence[str], str]:
     """Files for the folder, and the digest of the project file, after these entries."""
     owed = dict.fromkeys(kept.owed)
     agreed = kept.agreed

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Container
 
 from datacollab.errors import ExchangeError
-from datacollab.remote import AGREEMENT, Folder, Kept, Remote, project_of
+from datacollab.remote import AGREEMENT, Kept, MemberFolder, Remote, project_of
 
 __all__ = ["check_given"]
 
 
-def check_given(folder: Folder, remote: Remote, before: Kept, seen: Kept, refused: Container[str]) -> None:
+def check_given(folder: MemberFolder, remote: Remote, before: Kept, seen: Kept, refused: Container[str]) -> None:
     """Check the files of a pull against the hub's log.
 
     Parameters
     ----------
-    folder : Folder
+    folder : MemberFolder
         After the pull.
     remote : Remote
         The hub.
@@ -46,7 +46,7 @@ def check_given(folder: Folder, remote: Remote, before: Kept, seen: Kept, refuse
         raise _withheld(remote.url, "the project file that it says holds")
 
 
-def _is_given(digest: str, folder: Folder) -> bool:
+def _is_given(digest: str, folder: MemberFolder) -> bool:
     """Whether the folder has the project file, joined or in its inbox; or there is none yet."""
     return not digest or digest in {each.digest for each in folder.versions}
 

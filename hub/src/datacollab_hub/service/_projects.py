@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from datacollab.agreement import Project, read_project
-from datacollab.bundle import spelt
+from datacollab.bundle import spell
 from datacollab.errors import ExchangeError
 
 from ..rules import MEMBERS, Person, check_follows, check_name, not_found
@@ -194,7 +194,7 @@ def project_status(hub: Hub, person: Person, project: str) -> dict[str, Any]:
     seq, head = view.head
     return {
         **_describe(view.row, person.roles & MEMBERS),
-        "fingerprint": None if view.row.digest is None else spelt(bytes.fromhex(view.row.digest), 20),
+        "fingerprint": None if view.row.digest is None else spell(bytes.fromhex(view.row.digest), 20),
         "deadline": None if view.row.deadline is None else view.row.deadline.isoformat(),
         "quorum": view.row.quorum,
         **view.standing,

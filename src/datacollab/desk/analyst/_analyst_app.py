@@ -24,9 +24,13 @@ from ...exchange.analyst_folder import (
     effect_of,
 )
 from ...exchange.steps import STEPS, ranking_rows
-from ..web import Action, Desk, Job, Page, Pages, Place, Session, chosen_files, create_app, handed_out
+from ..web import Action, Desk, Job, Page, Pages, Session, StepForm, StepPlace, create_app, download_of, take_files
 
-SHARES, INTEGRATE, MODEL, EFFECT, EXPORT = "/shares", "/integrate", "/model", "/effect", "/export"
+SHARES = "/shares"
+INTEGRATE = "/integrate"
+MODEL = "/model"
+EFFECT = "/effect"
+EXPORT = "/export"
 _FIGURES, _REPORT = EFFECT_FILES
 _STUDY = STUDY_FILES[-1]
 _ESTIMANDS = (
@@ -61,16 +65,17 @@ class AnalystDesk(Desk):
 
     @property
     def ending(self) -> str:
-        """Of the files that parties send."""
+        """Ending of the files that parties send."""
         return ".dcsum" if self.of_sums else ".dcshare"
 
     @property
     def n_there(self) -> int:
         """How many parties' files were taken."""
+        # By files alone: to open each for every page would take seconds.
         return sum((self.path / "shares" / f"{name}{self.ending}").is_file() for name in self.folder.project.parties)
 
     def integration(self) -> Integration | None:
-        """Return what came of the shares that are there; None if they were not integrated yet."""
+        """Return the integration of the shares that are there; None if they were not integrated yet."""
         try:
             return self.folder.read_integration()[1]
         except ExchangeError as error:
@@ -79,18 +84,24 @@ class AnalystDesk(Desk):
             raise
 
     def lacks(self, path: str) -> tuple[str, str]:
-        """Return what is missing before the step at a path can be taken, and the page to go to."""
+        """Return a sentence on anything missing before the step at a path can be taken, and the page to go to."""
+        # Below the quorum, a total or a model would say too much of the few.
         if path in (INTEGRATE, EFFECT) and self.n_there < self.folder.quorum:
             return f"{self.n_there} of {self.folder.quorum} files are there.", SHARES
         if path != EXPORT:
             return "", ""
         if self.of_study or self.folder.project.task.kind == "effect":
             return "There is nothing to be sent: no model goes back in a project of this kind.", ""
-        result = None if self.of_sums else self.integration()
-        if result is not None and result.row_findings:
-            return "The model carries training rows, and is not exported. Choose another model.", INTEGRATE
-        is_made = _made(self, "sums-model.dcstate")["is_done"] if self.of_sums else result is not None
-        return ("", "") if is_made else ("No model was made of the files that are there.", INTEGRATE)
+        if self.of_sums:
+            is_made = _state_of(self, "sums-model.dcstate")["is_done"]
+        else:
+            result = self.integration()
+            is_made = result is not None
+            if result is not None and result.row_findings:
+                return "The model carries training rows, and is not exported. Choose another model.", INTEGRATE
+        if not is_made:
+            return "No model was made of the files that are there.", INTEGRATE
+        return "", ""
 
     def share_names(self) -> list[str]:
         """Return the names of the files that parties send."""
@@ -106,35 +117,42 @@ def analyst_app(desk: AnalystDesk, session: Session) -> ASGIApp:
     return create_app(session, pages, desk.jobs, _parts(desk))
 
 
-def _places(desk: AnalystDesk) -> Sequence[Place]:
+def _places(desk: AnalystDesk) -> Sequence[StepPlace]:
     """Return the analyst's steps, and how far it is, by files alone, which are quick to look at."""
     parties = desk.folder.project.parties
     note = f"{desk.n_there} of {len(parties)} parties"
-    shares = Place(path=SHARES, name=STEPS["analyst add"].title, note=note, is_done=desk.n_there >= desk.folder.quorum)
+    is_enough = desk.n_there >= desk.folder.quorum
+    shares = StepPlace(path=SHARES, name=STEPS["analyst add"].title, note=note, is_done=is_enough)
     if desk.of_study:
-        added_up = _made(desk, _STUDY)
-        return (shares, *(Place(path=path, name=name, **added_up) for path, name in _OF_STUDY))
+        added_up = _state_of(desk, _STUDY)
+        return (shares, *(StepPlace(path=path, name=name, **added_up) for path, name in _OF_STUDY))
     if desk.folder.project.task.kind == "effect":
-        return (shares, Place(path=EFFECT, name=STEPS["analyst effect"].title, **_made(desk, _FIGURES)))
-    integrated = _made(desk, "sums-model.dcstate" if desk.of_sums else "collaboration.dcstate")
+        return (shares, StepPlace(path=EFFECT, name=STEPS["analyst effect"].title, **_state_of(desk, _FIGURES)))
+    name = STEPS["analyst integrate"].title
+    made = "collaboration.dcstate"
+    if desk.of_sums:
+        name = "Add up"
+        made = "sums-model.dcstate"
+    integrated = _state_of(desk, made)
     exported = any(desk.outbox.glob("*.dc*"))
-    integrate, export = STEPS["analyst integrate"].title, STEPS["analyst export"].title
+    note = "to be sent by you" if exported else ""
     return (
         shares,
-        Place(path=INTEGRATE, name="Add up" if desk.of_sums else integrate, **integrated),
-        Place(path=MODEL, name="The model's card", **integrated),
-        Place(path=EXPORT, name=export, note="to be sent by you" if exported else "", is_done=exported),
+        StepPlace(path=INTEGRATE, name=name, **integrated),
+        StepPlace(path=MODEL, name="The model's card", **integrated),
+        StepPlace(path=EXPORT, name=STEPS["analyst export"].title, note=note, is_done=exported),
     )
 
 
-def _made(desk: AnalystDesk, name: str) -> dict[str, Any]:
-    """Return whether a file was made of the shares that are there, and what there is to say."""
+def _state_of(desk: AnalystDesk, name: str) -> dict[str, Any]:
+    """Return whether a file was made of the shares that are there, and a note on later ones."""
     made = desk.path / name
     if not made.is_file():
         return {"is_done": False}
     when = made.stat().st_mtime_ns
-    newer = any(share.stat().st_mtime_ns > when for share in (desk.path / "shares").glob(f"*{desk.ending}"))
-    return {"is_done": not newer, "note": "shares came in since" if newer else ""}
+    if any(share.stat().st_mtime_ns > when for share in (desk.path / "shares").glob(f"*{desk.ending}")):
+        return {"is_done": False, "note": "shares came in since"}
+    return {"is_done": True, "note": ""}
 
 
 def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
@@ -146,7 +164,7 @@ def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
 
     def add(form: FormData) -> None:
         step = STEPS["analyst add"]
-        files = chosen_files(form, desk.files, step["files"], as_name="share-", ending=desk.ending)
+        files = take_files(form, desk.files, step["files"], as_name="share-", ending=desk.ending)
 
         def work(job: Job) -> None:
             job.say(f"Checking {len(files)} files: signature, project, anchor, sizes, targets")
@@ -167,29 +185,14 @@ def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
 
     def card(request: Request) -> dict[str, Any]:
         result = desk.done.get("integrate") if desk.of_sums else desk.integration()
-        made = _STUDY if desk.of_study and _made(desk, _STUDY)["is_done"] else ""
-        shown = {"of_sums": desk.of_sums, "result": result, "page": made}
+        page = ""
+        if desk.of_study and _state_of(desk, _STUDY)["is_done"]:
+            page = _STUDY
+        values = {"of_sums": desk.of_sums, "result": result, "page": page}
         if not isinstance(result, Integration):
-            return shown
+            return values
         missing = [name for name in project.parties if name not in result.share_digests]
-        return shown | {"missing": missing} | _card(result)
-
-    def effect(request: Request) -> dict[str, Any]:
-        file = desk.path / _FIGURES
-        found = dict(json.loads(file.read_bytes())) if file.is_file() else None
-        now = {received.party: received.digest for received in desk.folder.shares()}
-        is_old = found is not None and found["shares"] != now
-        return {"task": task, "estimands": _ESTIMANDS, "found": found, "is_old": is_old, "report": _REPORT}
-
-    def estimate(job: Job, **options: Any) -> None:
-        job.say("Estimating, and judging rows by models that were fitted without them")
-        effect_of(desk.folder, **options)
-
-    def report(request: Request) -> Response:
-        name = request.url.path.rsplit("/", 1)[-1]
-        if not (desk.path / name).is_file():
-            raise FileNotFoundError(f"There is no {name} in the folder yet. Make it first.")
-        return FileResponse(desk.path / name, filename=name, media_type="application/octet-stream")
+        return values | {"missing": missing} | _card(result)
 
     def export(job: Job, **options: Any) -> None:
         desk.folder.export(progress=lambda party: job.say(f"For {party}"), **options)
@@ -199,24 +202,58 @@ def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
     yield Action(SHARES, add, most_files=len(project.parties))
     models = SURVIVAL_MODELS if task.kind == "survival" else MODELS
     yield Page(INTEGRATE, lambda request: {"models": models}, "integrate.html")
-    doing, choices = "Adding up all files" if desk.of_sums else "", ("integrator", "estimator", "n_clusters", "budget")
-    yield desk.form("integrate", integrate, path=INTEGRATE, shown=MODEL, fields=choices, doing=doing)
+    doing = "Adding up all files" if desk.of_sums else ""
+    choices = ("integrator", "estimator", "n_clusters", "budget")
+    form = StepForm(verb="integrate", path=INTEGRATE, shown=MODEL, fields=choices, doing=doing)
+    yield desk.form(form, integrate)
     yield Page(MODEL, card, "card.html")
+    yield from _effect_parts(desk)
+    yield Page(EXPORT, template="export.html")
+    yield desk.form(StepForm(verb="export", path=EXPORT, fields=("anchor_predictions",)), export)
+    yield Page("/outbox/{name}", lambda request: download_of(desk.outbox, request.path_params["name"]))
+
+
+def _effect_parts(desk: AnalystDesk) -> Iterator[Page | Action]:
+    """Yield the page and form of an effect, and downloads of reports."""
+    task = desk.folder.project.task
+
+    def effect(request: Request) -> dict[str, Any]:
+        file = desk.path / _FIGURES
+        found = None
+        is_old = False
+        if file.is_file():
+            found = dict(json.loads(file.read_bytes()))
+            # A share that came in since makes another estimate.
+            is_old = found["shares"] != {share.party: share.digest for share in desk.folder.shares()}
+        return {"task": task, "estimands": _ESTIMANDS, "found": found, "is_old": is_old, "report": _REPORT}
+
+    def estimate(job: Job, **options: Any) -> None:
+        job.say("Estimating, and judging rows by models that were fitted without them")
+        effect_of(desk.folder, **options)
+
+    def report(request: Request) -> Response:
+        # Routes with whole names alone lead here, so the name is one of two.
+        name = request.url.path.rsplit("/", 1)[-1]
+        if not (desk.path / name).is_file():
+            raise FileNotFoundError(f"There is no {name} in the folder yet. Make it first.")
+        return FileResponse(desk.path / name, filename=name, media_type="application/octet-stream")
+
     yield Page(EFFECT, effect, "effect.html")
-    yield desk.form("effect", estimate, path=EFFECT, fields=("target", "horizon"))
+    yield desk.form(StepForm(verb="effect", path=EFFECT, fields=("target", "horizon")), estimate)
     yield Page(f"{EFFECT}/{_REPORT}", report)
     yield Page(f"{MODEL}/{_STUDY}", report)
-    yield Page(EXPORT, template="export.html")
-    yield desk.form("export", export, path=EXPORT, fields=("anchor_predictions",))
-    yield Page("/outbox/{name}", lambda request: handed_out(desk.outbox, request.path_params["name"]))
 
 
 def _card(result: Integration) -> dict[str, Any]:
-    """Return what the card shows."""
-    ranked = [] if result.selection is None else result.selection.best(_MOST)
+    """Return the values of the model's card."""
+    ranked: list[Candidate] = []
+    n_candidates = 0
+    if result.selection is not None:
+        ranked = result.selection.best(_MOST)
+        n_candidates = len(result.selection.candidates)
     return {
-        "candidates": [{"name": _named(each), "found": each, "figures": _difference(each)} for each in ranked],
-        "n_candidates": 0 if result.selection is None else len(result.selection.candidates),
+        "candidates": [{"name": _name_of(each), "found": each, "figures": _difference(each)} for each in ranked],
+        "n_candidates": n_candidates,
         "concordance": result.concordance,
         "score": result.score,
         "ranking_rows": ranking_rows,
@@ -224,12 +261,17 @@ def _card(result: Integration) -> dict[str, Any]:
     }
 
 
-def _difference(found: Candidate) -> tuple[float, float, float]:
+def _difference(candidate: Candidate) -> tuple[float, float, float]:
     """Return how much more a candidate loses than the one that was taken, with its interval."""
-    low, high = (0.0, 0.0) if found.chosen else (found.difference_low, found.difference_high)
+    if candidate.chosen:
+        return 0.0, 0.0, 0.0
+    low = candidate.difference_low
+    high = candidate.difference_high
     return (low + high) / 2, low, high
 
 
-def _named(candidate: Candidate) -> str:
-    penalty = "" if candidate.alpha is None else f"penalty {candidate.alpha:g}"
-    return ", ".join(filter(None, (candidate.integrator, candidate.model, penalty)))
+def _name_of(candidate: Candidate) -> str:
+    names = [candidate.integrator, candidate.model]
+    if candidate.alpha is not None:
+        names.append(f"penalty {candidate.alpha:g}")
+    return ", ".join(filter(None, names))

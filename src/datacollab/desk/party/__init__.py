@@ -1,4 +1,4 @@
-"""A party's desk: choose a table, look at what would leave, approve it by name, install what comes back, predict."""
+"""A party's desk: choose a table, look at the share, approve it by name, install the model, predict."""
 
 from ._desk import PartyDesk
 from ._party_app import party_app

@@ -1,4 +1,4 @@
-"""A party's desk as an application: joining, the table, and what follows a share."""
+"""A party's desk as an application: joining, the table, and all steps after a share."""
 
 from __future__ import annotations
 
@@ -28,24 +28,29 @@ from ..web import (
     Job,
     Page,
     Pages,
-    Place,
     Session,
-    checked,
-    chosen_file,
+    StepForm,
+    StepPlace,
     create_app,
-    perhaps_file,
+    is_ticked,
     refusal_of,
+    take_file,
+    take_optional_file,
     text,
 )
 from ._desk import Offer, PartyDesk, Seen
 from ._owner import KEYS, owner_parts, owner_places
 from ._release import APPROVE, OUTBOX, RELEASE, SUMS, release_parts
 
-JOIN, TABLE, WRONG = "/join", "/table", "/wrong"
-MODEL, PREDICT, EVALUATE, EXPLAIN, DISTIL, FORGET = (
-    *("/model", "/predict", "/evaluate"),
-    *("/explain", "/distil", "/forget"),
-)
+JOIN = "/join"
+TABLE = "/table"
+WRONG = "/wrong"
+MODEL = "/model"
+PREDICT = "/predict"
+EVALUATE = "/evaluate"
+EXPLAIN = "/explain"
+DISTIL = "/distil"
+FORGET = "/forget"
 
 
 def party_app(desk: PartyDesk, session: Session) -> ASGIApp:
@@ -54,69 +59,88 @@ def party_app(desk: PartyDesk, session: Session) -> ASGIApp:
     def title() -> str:
         if not desk.has("project.toml"):
             return "A folder that has joined no project yet"
-        opened = desk.opened()
+        opened = desk.open_folder()
         return f"Party {opened.name} of project {opened.project.name}"
 
     def home(request: Request) -> Response | dict[str, Any]:
         if not desk.has("project.toml"):
             return RedirectResponse(KEYS if desk.key is None else JOIN, 303)
-        following = next((place for place in _places(desk) if not (place.is_done or place.is_beside)), None)
-        return {"following": None if desk.has_forgotten() else following}
+        following = None
+        if not desk.has_forgotten():  # Without its map a party can go no further.
+            following = next((place for place in _places(desk) if not (place.is_done or place.is_beside)), None)
+        return {"following": following}
 
     templates = Path(__file__).parent / "templates"
-    shown: dict[str, Any] = {"desk": desk, "adjustments_text": adjustments_text, "adjustments_lines": adjustments_lines}
-    pages = Pages(session, desk.jobs, templates, title, lambda: _places(desk), described=_described, **shown)
+    tools: dict[str, Any] = {"adjustments_text": adjustments_text, "adjustments_lines": adjustments_lines}
+    pages = Pages(
+        session, desk.jobs, templates, title, lambda: _places(desk), desk=desk, describe=_describe_column, **tools
+    )
     parts = (*owner_parts(desk), *_join_parts(desk), *_table_parts(desk), *release_parts(desk), *_result_parts(desk))
     return create_app(session, pages, desk.jobs, [Page("/", home, "home.html"), *parts])
 
 
-def _place(verb: str, path: str, is_done: bool, note: str = "", *, is_beside: bool = False) -> Place:
-    return Place(path=path, name=STEPS[f"party {verb}"].title, note=note, is_done=is_done, is_beside=is_beside)
+def _place(verb: str, path: str, is_done: bool, note: str = "", *, is_beside: bool = False) -> StepPlace:
+    return StepPlace(path=path, name=STEPS[f"party {verb}"].title, note=note, is_done=is_done, is_beside=is_beside)
 
 
-def _places(desk: PartyDesk) -> Sequence[Place]:
+def _places(desk: PartyDesk) -> Sequence[StepPlace]:
     """Return the party's steps, and how far it is."""
     has_keys = desk.key is not None
-    keys = Place(path=KEYS, name="Keys", is_done=has_keys)
+    keys = StepPlace(path=KEYS, name="Keys", is_done=has_keys)
     owner = owner_places(desk)
     if not desk.has("project.toml"):
-        return (keys, *([_place("join", JOIN, False)] if has_keys else []), *owner)
-    shared, seen, looked = desk.shared_entry(), desk.seen, desk.looked
-    is_shared, has_anchor = shared is not None, desk.has_anchor
-    when = "" if shared is None else f"shared {shared['time'][:10]}"
-    found = "" if seen is None else (seen.refusal.code if seen.refusal else f"{seen.n_rows} rows read")
-    may = "" if looked is None else ("may not leave" if looked.reasons else "may leave")
+        return (keys, _place("join", JOIN, False), *owner) if has_keys else (keys, *owner)
+    shared = desk.last_share_entry()
+    is_shared = shared is not None
+    when = f"shared {shared['time'][:10]}" if shared else ""
+    # Once the share has left, the steps before it count as done, whatever was looked at since.
+    may_leave, is_free = _judge_release(desk)
+    findings, is_read = _judge_table(desk)
     leaving = (
-        _place("check", RELEASE, is_shared or (looked is not None and not looked.reasons), may),
+        _place("check", RELEASE, is_shared or is_free, may_leave),
         _place("share", APPROVE, is_shared, when),
         _place("check", SUMS, is_shared, when),
     )
-    installed = desk.has("model.dcmodel")
+    installed = "installed" if desk.has("model.dcmodel") else ""
     after = (
-        _place("install", MODEL, installed, "installed" if installed else ""),
+        _place("install", MODEL, bool(installed), installed),
         _place("predict", PREDICT, "predict" in desk.done),
         _place("evaluate", EVALUATE, "evaluate" in desk.done, is_beside=True),
         _place("explain", EXPLAIN, "explain" in desk.done, is_beside=True),
         _place("distil", DISTIL, desk.has("learned.dcstate"), is_beside=True),
         _place("forget", FORGET, desk.has_forgotten(), is_beside=True),
     )
-    table = "" if desk.table is None else desk.table.name
+    table = desk.table.name if desk.table else ""
     places = (
         keys,
-        _place("join", JOIN, has_anchor, "" if has_anchor else "no anchor"),
-        Place(path=TABLE, name="Choose the table", note=table, is_done=desk.table is not None or is_shared),
-        Place(
-            path=WRONG,
-            name="Check the table",
-            note=found,
-            is_done=is_shared or (seen is not None and seen.refusal is None),
-        ),
+        _place("join", JOIN, desk.has_anchor, "" if desk.has_anchor else "no anchor"),
+        StepPlace(path=TABLE, name="Choose the table", note=table, is_done=is_shared or bool(table)),
+        StepPlace(path=WRONG, name="Check the table", note=findings, is_done=is_shared or is_read),
         *leaving,
-        Place(path=OUTBOX, name="Outbox", note=when and "to be sent by you", is_done=is_shared),
+        StepPlace(path=OUTBOX, name="Outbox", note=when and "to be sent by you", is_done=is_shared),
         *after,
         *owner,
     )
     return [place for place in places if place.path not in desk.left_out]
+
+
+def _judge_table(desk: PartyDesk) -> tuple[str, bool]:
+    """Return the finding on the table in few words, and whether it can be used."""
+    seen = desk.seen
+    if seen is None:
+        return "", False
+    if seen.refusal is not None:
+        return seen.refusal.code, False
+    return f"{seen.n_rows} rows read", True
+
+
+def _judge_release(desk: PartyDesk) -> tuple[str, bool]:
+    """Return in few words whether the share that was looked at may leave, and whether it may."""
+    if desk.looked is None:
+        return "", False
+    if desk.looked.reasons:
+        return "may not leave", False
+    return "may leave", True
 
 
 def _join_parts(desk: PartyDesk) -> Iterator[Page | Action]:
@@ -124,8 +148,11 @@ def _join_parts(desk: PartyDesk) -> Iterator[Page | Action]:
     step = STEPS["party join"]
 
     def show(request: Request) -> dict[str, Any]:
-        offer, there = desk.offer, desk.opened().project if desk.has("project.toml") else None
-        name = None if offer is None else _own_name(desk, offer.project)
+        there = None
+        if desk.has("project.toml"):
+            there = desk.open_folder().project
+        offer = desk.offer
+        name = offer and _own_name(desk, offer.project)
         files = [desk.path / "owner" / name for name in ("project.toml", "anchor.dcanchor")]
         made = [file if file.is_file() else "" for file in files]
         return {"offer": offer, "there": there, "name": name, "fingerprints": fingerprints, "made": made}
@@ -136,20 +163,22 @@ def _join_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
     def look(form: FormData) -> str:
         with ExitStack() as chosen:
-            given = chosen_file(form, desk.files, step["project"], as_name="project")
-            chosen.callback(given.discard)
-            with given.path.open("rb") as source:
+            sent = take_file(form, desk.files, step["project"], as_name="project")
+            chosen.callback(sent.discard)
+            # A copy: the file on the disk may change between the look and the yes.
+            with sent.path.open("rb") as source:
                 file = desk.files.take(source, "project.toml", as_name="project", endings=(".toml",))
             chosen.callback(file.discard)
-            anchor = perhaps_file(form, desk.files, step["anchor"], as_name="anchor", prefix="anchor_")
+            anchor = take_optional_file(form, desk.files, step["anchor"], as_name="anchor", prefix="anchor_")
             if anchor is not None:
                 chosen.callback(anchor.discard)
             offer = Offer(project=read_project(file.path)[0], file=file, anchor=anchor)
+            # With the anchor the analyst could undo every party's map.
             if _own_name(desk, offer.project) == "analyst" and anchor is not None:
                 raise ValueError("You are the analyst, who must not have the anchor. Delete it, and look without it.")
             chosen.pop_all()
-        given.discard()
-        desk.offered(offer)
+        sent.discard()
+        desk.replace_offer(offer)
         return JOIN
 
     def accept(form: FormData) -> None:
@@ -158,7 +187,7 @@ def _join_parts(desk: PartyDesk) -> Iterator[Page | Action]:
             raise ExchangeError(
                 "NOT_APPROVED", "The project that was shown to you is not the one that waits here. Look at it again."
             )
-        if not checked(form, "compared"):
+        if not is_ticked(form, "compared"):
             raise ValueError(
                 "Nobody said that the fingerprints were compared. A file says of itself whose it is: compare the "
                 "fingerprints with the owner by telephone, and tick the box."
@@ -166,26 +195,26 @@ def _join_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
         def work(job: Job) -> None:
             job.say("Checking project and anchor" if offer.anchor else "Checking the project")
-            anchor = None if offer.anchor is None else offer.anchor.path
             try:
                 if offer.project.analyst == desk.key:
                     desk.commands.run("analyst init", project=offer.file.path)
                 else:
+                    anchor = None if offer.anchor is None else offer.anchor.path
                     desk.join(offer.file.path, anchor, owner=offer.project.owner)
             finally:
                 offer.discard()
             job.where = "/"
 
-        # What is being joined is nobody's to replace.
+        # A project that is being joined is nobody's to replace.
         desk.offer = None
         try:
             desk.jobs.start(step.doing, JOIN, work)
         except ExchangeError:
-            desk.offered(offer)
+            desk.replace_offer(offer)
             raise
 
     def decline(form: FormData) -> str:
-        desk.offered(None)
+        desk.replace_offer(None)
         return JOIN
 
     yield Page(JOIN, show, "join.html")
@@ -211,32 +240,34 @@ def _own_name(desk: PartyDesk, project: Project) -> str:
 
 
 def _table_parts(desk: PartyDesk) -> Iterator[Page | Action]:
-    """Yield pages and forms of choosing the table, and of what is wrong with it."""
-    of, doing = STEPS["party check"]["table"], "Looking at the table"
+    """Yield pages and forms of choosing the table, and of findings on it."""
+    of = STEPS["party check"]["table"]
+    doing = "Looking at the table"
 
-    def chosen(form: FormData) -> None:
-        chosen = chosen_file(form, desk.files, of, as_name="table")
+    def choose(form: FormData) -> None:
+        chosen = take_file(form, desk.files, of, as_name="table")
 
         def work(job: Job) -> None:
-            # Not before: what is at work meanwhile may read the last one.
+            # Not before: other work may read the last one meanwhile.
             desk.choose(desk.files.keep(chosen, as_name="table"))
             look(job)
 
         desk.jobs.start(doing, WRONG, work, at_end=chosen.discard)
 
     def look(job: Job) -> None:
-        table = desk.chosen_table()
+        table = desk.require_table()
         job.say(f"Reading {table.name}")
-        desk.seen = _seen_in(desk.opened(), table)
+        desk.seen = _look_into(desk.open_folder(), table)
 
     def again(form: FormData) -> None:
-        desk.chosen_table()
+        desk.require_table()
         desk.jobs.start(doing, WRONG, look)
 
-    def removed(form: FormData) -> None:
+    def remove(form: FormData) -> None:
         def work(job: Job) -> None:
-            kept = desk.files.kept("table")
+            kept = desk.files.find_copy("table")
             desk.files.remove("table")
+            # A table elsewhere on the disk stays chosen.
             if desk.table == kept:
                 desk.choose(None)
 
@@ -244,21 +275,25 @@ def _table_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
     def wrong(request: Request) -> dict[str, Any]:
         seen = desk.seen
-        found = seen.adjusted.get("columns", {}) if seen else {}
-        columns = [_described(each) | {"found": found.get(each.name, {})} for each in desk.opened().project.columns]
-        return {"table": desk.chosen_table(), "seen": seen, "columns": columns}
+        adjusted = {}
+        if seen is not None:
+            adjusted = seen.adjusted.get("columns", {})
+        project = desk.open_folder().project
+        columns = [_describe_column(each) | {"found": adjusted.get(each.name, {})} for each in project.columns]
+        return {"table": desk.require_table(), "seen": seen, "columns": columns}
 
     yield Page(TABLE, template="table.html")
-    yield Action(TABLE, chosen)
-    yield Action("/table/remove", removed)
+    yield Action(TABLE, choose)
+    yield Action("/table/remove", remove)
     yield Page(WRONG, wrong, "wrong.html")
     yield Action(WRONG, again)
 
 
-def _seen_in(folder: PartyFolder, table: Path) -> Seen:
-    """Return what is wrong with a table; a refusal is a finding here."""
+def _look_into(folder: PartyFolder, table: Path) -> Seen:
+    """Return findings on a table; a refusal is one of them here."""
     lines: list[str] = []
     try:
+        # The page shows how the file was read, be it plain or not.
         with notices_to(lambda line, is_plain: lines.append(line)):
             encoded = folder.encode(table)
     except ExchangeError as error:
@@ -278,98 +313,40 @@ _RULES = {
 }
 
 
-def _described(column: Column) -> dict[str, Any]:
+def _describe_column(column: Column) -> dict[str, Any]:
     if column.kind == "number":
-        allowed = f"{column.minimum:.10g} to {column.maximum:.10g}" + (f" {column.unit}" if column.unit else "")
+        allowed = f"{column.minimum:.10g} to {column.maximum:.10g} {column.unit}".rstrip()
         rule = column.outside
     else:
-        allowed, rule = ", ".join(column.categories), column.unknown
+        allowed = ", ".join(column.categories)
+        rule = column.unknown
     missing = "refused" if column.missing == "refuse" else f"filled in with {column.fill}"
     return {"name": column.name, "kind": column.kind, "allowed": allowed, "rule": _RULES[rule], "missing": missing}
 
 
-_PREDICTIONS, _EXPLANATIONS, _FIGURE = "predictions.csv", "explanations.csv", "explanations.png"
+_PREDICTIONS = "predictions.csv"
+_EXPLANATIONS = "explanations.csv"
+_FIGURE = "explanations.png"
 _USUAL = ("", "the usual: both together, where they were combined")
 _OF_SUMS = ("combined", "local", "collaboration")
-_MOST_COLUMNS, _MOST_CLASSES = 15, 12
+_MOST_COLUMNS = 15
+_MOST_CLASSES = 12
+"""Columns and classes of a table that fits on a screen."""
 
 
 def _result_parts(desk: PartyDesk) -> Iterator[Page | Action]:
-    """Yield pages and forms of what follows a share: a model, predictions, and what they are worth."""
-
-    def using(*sides: str) -> list[tuple[str, str]]:
-        return [_USUAL, *((side, SIDES[side]) for side in sides if not desk.of_sums or side in _OF_SUMS)]
-
-    def is_ours(file: Path) -> bool:
-        """Return whether a file is the very table that was chosen."""
-        return desk.table is not None and desk.table.is_file() and filecmp.cmp(desk.table, file, shallow=False)
+    """Yield pages and forms of the steps after a share."""
 
     def install(job: Job, file: Path, **options: Any) -> Any:
-        return desk.opened().install(file, progress=job.say, **options)
-
-    def predict(
-        job: Job, file: Path, *, tested: Path | None = None, find: float | None = None, **options: Any
-    ) -> dict[str, Any]:
-        adjusted: dict[str, Any] = {}
-        opened, output, threshold = desk.opened(), desk.files.made() / _PREDICTIONS, None
-        if tested is not None:
-            job.say(f"Choosing a threshold on {tested.name}")
-            find = STEPS["party predict"]["find"].default if find is None else find
-            threshold = opened.threshold(tested, using=options.get("using"), find=find)
-            options["flag_from"] = threshold["least"]
-        job.say(f"Predicting {file.name}")
-        n_rows = opened.predict(file, output, tell=lambda found: adjusted.update(found.to_dict()), **options)
-        found = {"n_rows": n_rows, "adjusted": adjusted, "threshold": threshold}
-        found["were_shared"] = tested is not None and is_ours(tested)
-        return found | _counted(output, [str(name) for name in opened.project.task.classes])
-
-    def evaluate_page(request: Request) -> dict[str, Any]:
-        found, unit = desk.done.get("evaluate"), desk.opened().project.task.unit
-        shown = {"using": using(*SIDES), "unit": unit, "found": found, "words": SIDES}
-        return shown if found is None else shown | _evaluated(found, unit)
-
-    def evaluate(job: Job, file: Path, **options: Any) -> Any:
-        job.say(f"Predicting {file.name}, by all models that are here")
-        return desk.opened().evaluate(file, **options) | {"were_shared": is_ours(file)}
-
-    def explain_page(request: Request) -> dict[str, Any]:
-        found, folder = desk.done.get("explain"), desk.files.path
-        importance = [] if found is None else list(found.importance().items())
-        task = desk.opened().project.task
-        classes, usual = task.classes, f"the usual: {'all' if task.positive is None else task.positive}"
-        return {
-            "classes": [("", usual), *((name, name) for name in classes)],
-            "found": found,
-            "importance": importance[:_MOST_COLUMNS],
-            "n_columns": len(importance),
-            "kept": [name for name in (_EXPLANATIONS, _FIGURE) if (folder / name).is_file()],
-            "place": folder,
-            "file": _EXPLANATIONS,
-            "figure": _FIGURE if found is not None and (folder / _FIGURE).is_file() else "",
-        }
-
-    def check_class(options: dict[str, Any]) -> None:
-        if (name := options.get("of_class")) is not None and name not in map(str, desk.opened().project.task.classes):
-            raise ValueError("There is no such class in the project. Choose one of the list.")
-
-    def explain(job: Job, file: Path, **options: Any) -> Any:
-        opened, made = desk.opened(), desk.files.made()
-        # A picture is of one class; without matplotlib, or of several, there are the figures of the page.
-        has_one_picture = "of_class" in options or len(opened.project.task.classes) <= 2
-        return opened.explain(
-            file,
-            made / _EXPLANATIONS,
-            figure=made / _FIGURE if has_one_picture and find_spec("matplotlib") else None,
-            progress=lambda done, n_rows: job.say(f"Row {done} of {n_rows}", done / n_rows),
-            **options,
-        )
+        return desk.open_folder().install(file, progress=job.say, **options)
 
     def distil(job: Job, file: Path, **options: Any) -> Any:
         job.say("Checking the anchor predictions, and distilling a model")
-        return desk.opened().distil(file, **options)
+        return desk.open_folder().distil(file, **options)
 
     def forget(form: FormData) -> None:
-        opened = desk.opened()
+        opened = desk.open_folder()
+        # A click alone destroys nothing.
         if text(form, "name") != opened.name:
             raise ValueError(f"Nothing was destroyed. If you mean it, write the party's name, {opened.name}.")
 
@@ -381,38 +358,133 @@ def _result_parts(desk: PartyDesk) -> Iterator[Page | Action]:
         desk.jobs.start(STEPS["party forget"].doing, FORGET, work)
 
     yield Page(MODEL, lambda request: {"sides": _benefits(desk.done.get("install", {}).get("benefit"))}, "model.html")
-    yield desk.form("install", install, path=MODEL, file="model", fields=("public",))
-    yield Page(PREDICT, lambda request: {"using": using("local", "collaboration", "distilled")}, "predict.html")
-    yield desk.form(
-        "predict",
-        predict,
+    yield desk.form(StepForm(verb="install", path=MODEL, file="model", fields=("public",)), install)
+    yield from _predict_parts(desk)
+    yield from _evaluate_parts(desk)
+    yield from _explain_parts(desk)
+    yield Page(DISTIL, template="distil.html")
+    yield desk.form(StepForm(verb="distil", path=DISTIL, file="answers", fields=("tree",)), distil)
+    yield Page(FORGET, template="forget.html")
+    yield Action(FORGET, forget)
+
+
+def _list_sides(desk: PartyDesk, *sides: str) -> list[tuple[str, str]]:
+    """Return the choices of a model, by their names and in words."""
+    return [_USUAL, *((side, SIDES[side]) for side in sides if not desk.of_sums or side in _OF_SUMS)]
+
+
+def _is_own_table(desk: PartyDesk, file: Path) -> bool:
+    """Return whether a file is the very table that was chosen: scores on rows that were shared are too good."""
+    return desk.table is not None and desk.table.is_file() and filecmp.cmp(desk.table, file, shallow=False)
+
+
+def _predict_parts(desk: PartyDesk) -> Iterator[Page | Action]:
+    def predict(
+        job: Job, file: Path, *, tested: Path | None = None, find: float | None = None, **options: Any
+    ) -> dict[str, Any]:
+        adjusted: dict[str, Any] = {}
+        opened = desk.open_folder()
+        output = desk.files.make_folder() / _PREDICTIONS
+        result: dict[str, Any] = {"adjusted": adjusted, "threshold": None, "were_shared": False}
+        if tested is not None:
+            job.say(f"Choosing a threshold on {tested.name}")
+            if find is None:
+                find = STEPS["party predict"]["find"].default
+            threshold = opened.threshold(tested, using=options.get("using"), find=find)
+            options["flag_from"] = threshold["least"]
+            result |= {"threshold": threshold, "were_shared": _is_own_table(desk, tested)}
+        job.say(f"Predicting {file.name}")
+        n_rows = opened.predict(file, output, tell=lambda found: adjusted.update(found.to_dict()), **options)
+        classes = [str(name) for name in opened.project.task.classes]
+        return result | {"n_rows": n_rows} | _count_predictions(output, classes)
+
+    sides = ("local", "collaboration", "distilled")
+    yield Page(PREDICT, lambda request: {"using": _list_sides(desk, *sides)}, "predict.html")
+    form = StepForm(
+        verb="predict",
         path=PREDICT,
         file="table",
         also="tested",
         fields=("using", "keep", "find"),
         writes=(_PREDICTIONS,),
     )
-    yield from _kept_parts(desk, "predict", PREDICT, (_PREDICTIONS,))
-    yield Page(EVALUATE, evaluate_page, "evaluate.html")
-    yield desk.form("evaluate", evaluate, path=EVALUATE, file="table", fields=("using", "find"))
-    yield Page(EXPLAIN, explain_page, "explain.html")
-    yield desk.form(
-        "explain",
-        explain,
+    yield desk.form(form, predict)
+    yield from _file_parts(desk, "predict", PREDICT, (_PREDICTIONS,))
+
+
+def _evaluate_parts(desk: PartyDesk) -> Iterator[Page | Action]:
+    def show(request: Request) -> dict[str, Any]:
+        scores = desk.done.get("evaluate")
+        unit = desk.open_folder().project.task.unit
+        values = {"using": _list_sides(desk, *SIDES), "unit": unit, "found": scores, "words": SIDES}
+        if scores is None:
+            return values
+        return values | _summarise_scores(scores, unit)
+
+    def evaluate(job: Job, file: Path, **options: Any) -> Any:
+        job.say(f"Predicting {file.name}, by all models that are here")
+        return desk.open_folder().evaluate(file, **options) | {"were_shared": _is_own_table(desk, file)}
+
+    yield Page(EVALUATE, show, "evaluate.html")
+    yield desk.form(StepForm(verb="evaluate", path=EVALUATE, file="table", fields=("using", "find")), evaluate)
+
+
+def _explain_parts(desk: PartyDesk) -> Iterator[Page | Action]:
+    def show(request: Request) -> dict[str, Any]:
+        explained = desk.done.get("explain")
+        kept = [name for name in (_EXPLANATIONS, _FIGURE) if (desk.files.path / name).is_file()]
+        importance = []
+        figure = ""
+        if explained is not None:
+            importance = list(explained.importance().items())
+            if _FIGURE in kept:  # not an earlier desk's, which would be of other rows
+                figure = _FIGURE
+        task = desk.open_folder().project.task
+        return {
+            "classes": [("", f"the usual: {task.positive or 'all'}"), *((name, name) for name in task.classes)],
+            "found": explained,
+            "importance": importance[:_MOST_COLUMNS],
+            "n_columns": len(importance),
+            "kept": kept,
+            "place": desk.files.path,
+            "file": _EXPLANATIONS,
+            "figure": figure,
+        }
+
+    def check_class(options: dict[str, Any]) -> None:
+        name = options.get("of_class")
+        if name is not None and name not in map(str, desk.open_folder().project.task.classes):
+            raise ValueError("There is no such class in the project. Choose one of the list.")
+
+    def explain(job: Job, file: Path, **options: Any) -> Any:
+        opened = desk.open_folder()
+        folder = desk.files.make_folder()
+        figure = None
+        # A picture is of one class; without matplotlib, or of several, there are the figures of the page.
+        if ("of_class" in options or len(opened.project.task.classes) <= 2) and find_spec("matplotlib"):
+            figure = folder / _FIGURE
+        return opened.explain(
+            file,
+            folder / _EXPLANATIONS,
+            figure=figure,
+            progress=lambda done, n_rows: job.say(f"Row {done} of {n_rows}", done / n_rows),
+            **options,
+        )
+
+    yield Page(EXPLAIN, show, "explain.html")
+    form = StepForm(
+        verb="explain",
         path=EXPLAIN,
         file="table",
         fields=("most_rows", "of_class", "log_odds", "keep"),
         check=check_class,
         writes=(_EXPLANATIONS, _FIGURE),
     )
-    yield from _kept_parts(desk, "explain", EXPLAIN, (_EXPLANATIONS, _FIGURE))
-    yield Page(DISTIL, template="distil.html")
-    yield desk.form("distil", distil, path=DISTIL, file="answers", fields=("tree",))
-    yield Page(FORGET, template="forget.html")
-    yield Action(FORGET, forget)
+    yield desk.form(form, explain)
+    yield from _file_parts(desk, "explain", EXPLAIN, (_EXPLANATIONS, _FIGURE))
 
 
-def _kept_parts(desk: PartyDesk, verb: str, path: str, names: Sequence[str]) -> Iterator[Page | Action]:
+def _file_parts(desk: PartyDesk, verb: str, path: str, names: Sequence[str]) -> Iterator[Page | Action]:
     """Yield downloads of files that a step has written, and the form that removes them."""
 
     def remove(form: FormData) -> None:
@@ -420,25 +492,29 @@ def _kept_parts(desk: PartyDesk, verb: str, path: str, names: Sequence[str]) -> 
 
     def download(name: str) -> Response:
         file = desk.files.path / name
+        # A file of an earlier desk may be of another table.
         if verb not in desk.done or not file.is_file():
             raise FileNotFoundError("There is no such file to be looked at. Give a table first.")
-        return FileResponse(file, filename=name) if name.endswith(".csv") else FileResponse(file)
+        if name.endswith(".csv"):
+            return FileResponse(file, filename=name)
+        return FileResponse(file)  # A picture stands in the page.
 
     yield Action(f"{path}/remove", remove)
     for name in names:
         yield Page(f"{path}/{name}", lambda request, name=name: download(name))  # type: ignore[misc]
 
 
-def _counted(file: Path, classes: Sequence[str]) -> dict[str, Any]:
+def _count_predictions(file: Path, classes: Sequence[str]) -> dict[str, Any]:
     """Return how many rows of predictions are of each class, and how many are flagged; none without classes."""
     if not classes:
         return {"classes": {}, "n_flagged": 0}
     # As `write_table` wrote it: semicolons come with a mark of UTF-8.
     with file.open("rb") as source:
-        delimiter = ";" if source.read(3) == BOM_UTF8 else ","
+        has_mark = source.read(3) == BOM_UTF8
+    delimiter = ";" if has_mark else ","
     with file.open(encoding="utf-8-sig", newline="") as lines:
         counts = Counter((row["prediction"], row.get("flagged")) for row in csv.DictReader(lines, delimiter=delimiter))
-    of_class = {name: sum(n for (said, _), n in counts.items() if said == name) for name in classes}
+    of_class = {name: sum(n for (called, _), n in counts.items() if called == name) for name in classes}
     return {"classes": of_class, "n_flagged": sum(n for (_, flagged), n in counts.items() if flagged == "True")}
 
 
@@ -447,32 +523,38 @@ _LESS_IS_BETTER = ("log_loss", "rmse")
 
 def _benefits(benefit: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """Return the score of each side, with the ends of its interval if it has one."""
-    found = [name for name in ("local", "collaboration", "combined") if benefit and benefit[name] is not None]
-    scores = {name: benefit[name]["score"] for name in found} if benefit else {}
-    return [
-        {"name": SIDES[name], "value": each["value"], "figures": each["low"] is not None and tuple(each.values())}
-        for name, each in scores.items()
-    ]
-
-
-def _evaluated(found: Mapping[str, Any], unit: str) -> dict[str, Any]:
-    """Return the figure of every side, what the others brought, and all figures of one side."""
-    _, figure, name = leading_figure(found)
-    leading = {
-        side: scores if figure in scores else scores.get("ranking") or {} for side, scores in found["sides"].items()
-    }
     rows = []
-    for side, scores in leading.items():
-        value, interval = scores.get(figure), scores.get(f"{figure}_interval")
-        figures = None if value is None or not interval else (value, *interval)
+    for side in ("local", "collaboration", "combined"):
+        if benefit and benefit[side] is not None:
+            score = benefit[side]["score"]
+            figures = score["low"] is not None and tuple(score.values())
+            rows.append({"name": SIDES[side], "value": score["value"], "figures": figures})
+    return rows
+
+
+def _summarise_scores(evaluation: Mapping[str, Any], unit: str) -> dict[str, Any]:
+    """Return the figure of every side, the gain by the others, and all figures of one side."""
+    _, figure, name = leading_figure(evaluation)
+    leading = {}
+    rows = []
+    for side, scores in evaluation["sides"].items():
+        # Figures of ranks are kept apart, as only two classes have them.
+        if figure not in scores:
+            scores = scores.get("ranking") or {}
+        leading[side] = scores
+        value = scores.get(figure)
+        interval = scores.get(f"{figure}_interval")
+        figures = None
+        if value is not None and interval:
+            figures = (value, *interval)
         rows.append({"name": SIDES[side], "value": value, "interval": interval, "figures": figures})
     return {
         "sides": rows,
         "name": name,
         "less_is_better": figure in _LESS_IS_BETTER,
         "gain": _gain(leading, figure),
-        "details": score_rows(found, unit),
-        "confusion": len(found.get("classes", ())) in range(2, _MOST_CLASSES + 1),
+        "details": score_rows(evaluation, unit),
+        "confusion": len(evaluation.get("classes", ())) in range(2, _MOST_CLASSES + 1),
     }
 
 

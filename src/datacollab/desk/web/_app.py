@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hmac import compare_digest
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
@@ -32,7 +32,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ...bundle import write_atomically
 from ...exchange.steps import STEPS, Input, Step
 from ...look import HEADERS, STYLE, templates_in
-from ._forms import DeskFiles, chosen_file, files_in, given, perhaps_file, remote_commands
+from ._forms import DeskFiles, files_in, read_inputs, remote_commands, take_file, take_optional_file
 from ._jobs import Job, Jobs, Refusal, refusal_of
 
 
@@ -45,19 +45,21 @@ class Session:
         self.port = host.rpartition(":")[2]
         self.cookie_name = f"datacollab-desk-{self.port}"
         self.cookie = secrets.token_urlsafe(32)
+        # A second secret, in forms: a page elsewhere could have the browser send the cookie, and not this.
         self.token = secrets.token_urlsafe(32)
         self.when_redeemed: Callable[[], None] = lambda: None
         self.secret: str | None = secrets.token_urlsafe(32)
-        """What lets one browser in; None once it was used."""
+        """The secret that lets one browser in; None once it was used."""
         self._lock = threading.Lock()
 
     @property
     def link(self) -> str | None:
         """The link that lets one browser in; None once it was used."""
-        return None if self.secret is None else f"{self.origin}/enter/{self.secret}"
+        return self.secret and f"{self.origin}/enter/{self.secret}"
 
     def redeem(self, secret: str) -> bool:
         """Return whether this is the link's secret, and let it be used once."""
+        # Two requests at once with the same link must not both get in.
         with self._lock:
             if self.secret is None or not _equal(secret, self.secret):
                 return False
@@ -74,11 +76,13 @@ class Session:
         return token is not None and _equal(token, self.token)
 
 
-def _equal(given: str, wanted: str) -> bool:
-    return compare_digest(given.encode("utf-8", "surrogatepass"), wanted.encode())
+def _equal(text: str, secret: str) -> bool:
+    # In constant time: how long it takes says nothing of how many letters fit.
+    return compare_digest(text.encode("utf-8", "surrogatepass"), secret.encode())
 
 
-ENTRANCE, STYLE_PATH = "/enter", "/static/desk.css"
+ENTRANCE = "/enter"
+STYLE_PATH = "/static/desk.css"
 MOST_BYTES = 2 * 2**30
 """Bytes of an upload; tables and files of the exchange are smaller."""
 MOST_TO_ENTER = 4096
@@ -90,7 +94,9 @@ class Guard:
     """Refuses requests before any page sees them, and puts the desk's headers on every answer."""
 
     def __init__(self, app: ASGIApp, session: Session) -> None:
-        self._app, self._session, self._most = app, session, MOST_BYTES
+        self._app = app
+        self._session = session
+        self._most = MOST_BYTES
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -98,20 +104,21 @@ class Guard:
             # There are no web sockets here, and nothing to be done at the start.
             return
 
-        async def sent(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers[name] = value
             await send(message)
 
-        refused = self._refused(scope)
-        if refused is not None:
-            await refused(scope, receive, sent)
+        refusal = self._refuse(scope)
+        if refusal is not None:
+            await refusal(scope, receive, send_with_headers)
             return
-        await self._app(scope, _limited(receive, self._most_of(scope)), sent)
+        await self._app(scope, _limit(receive, self._most_of(scope)), send_with_headers)
 
-    def _refused(self, scope: Scope) -> PlainTextResponse | None:
+    def _refuse(self, scope: Scope) -> PlainTextResponse | None:
+        """Return the answer to a request that no page may see; None for others."""
         headers = Headers(scope=scope)
         if headers.getlist("host") != [self._session.host]:
             # A name elsewhere that was pointed at this machine would otherwise reach the desk.
@@ -124,6 +131,7 @@ class Guard:
                 return PlainTextResponse("This form comes from another page than the desk's.", 403)
             most = self._most_of(scope)
             length = headers.get("content-length", "0")
+            # 20 digits are more than any size, and few enough to be read quickly.
             if not (length.isascii() and length.isdigit() and int(length[:20]) <= most):
                 return PlainTextResponse(f"TOO_LARGE: at most {most} bytes can be sent at once.", 413)
         if _is_open(scope["path"]):
@@ -137,7 +145,9 @@ class Guard:
         return None
 
     def _most_of(self, scope: Scope) -> int:
-        return min(self._most, MOST_TO_ENTER) if _is_open(scope["path"]) else self._most
+        if _is_open(scope["path"]):
+            return min(self._most, MOST_TO_ENTER)
+        return self._most
 
 
 def _is_open(path: str) -> bool:
@@ -146,25 +156,29 @@ def _is_open(path: str) -> bool:
     return path in (ENTRANCE, STYLE_PATH) or (secret != path and secret != "" and "/" not in secret)
 
 
-def _limited(receive: Receive, most: int) -> Receive:
-    """Return the same, but cut off after as many bytes as are allowed, for any length in the headers."""
-    left = most
+def _limit(receive: Receive, most: int) -> Receive:
+    """Return a function that receives at most so many bytes, for any length in the headers, and then hangs up."""
+    n_left = most
 
-    async def counted() -> Message:
-        nonlocal left
+    async def receive_some() -> Message:
+        nonlocal n_left
         message = await receive()
-        left -= len(message.get("body", b""))
-        return message if left >= 0 else {"type": "http.disconnect"}
+        n_left -= len(message.get("body", b""))
+        if n_left < 0:
+            return {"type": "http.disconnect"}
+        return message
 
-    return counted
+    return receive_some
 
 
 def _cookie(headers: Headers, name: str) -> str | None:
     try:
-        found = SimpleCookie(headers.get("cookie", "")).get(name)
+        cookie = SimpleCookie(headers.get("cookie", "")).get(name)
     except CookieError:
         return None
-    return None if found is None else found.value
+    if cookie is None:
+        return None
+    return cookie.value
 
 
 # Programs' arguments can be read by every user of a machine, and addresses stay in a browser's history: neither has the
@@ -195,7 +209,7 @@ _INSIDE = """<!doctype html>
 def door_page(session: Session, folder: Path) -> Iterator[Path]:
     """Yield a page that only its owner can read and that lets a browser in; it is there until it was used."""
     # Of desks that are open at once, each has a port of its own.
-    page = DeskFiles(folder).made() / f"enter-{session.port}.html"
+    page = DeskFiles(folder).make_folder() / f"enter-{session.port}.html"
     filled = _DOOR.format(action=f"{session.origin}{ENTRANCE}", secret=session.secret)
     write_atomically(page, filled.encode(), mode=0o600)
     session.when_redeemed = lambda: page.unlink(missing_ok=True)
@@ -212,14 +226,17 @@ def entrance(session: Session) -> list[Route]:
         if not session.redeem(secret):
             return PlainTextResponse("This link was used, or is of another desk. Start `datacollab desk` again.", 403)
         answer = HTMLResponse(_INSIDE)
+        # No script can read it, and no page elsewhere has it sent along.
         answer.set_cookie(session.cookie_name, session.cookie, path="/", httponly=True, samesite="strict")
         return answer
 
     async def by_link(request: Request) -> Response:
         if session.knows(request.cookies.get(session.cookie_name)):
             return RedirectResponse("/", 303)
-        # A program that only looks whether a link is there does not use it up.
-        return let_in(request.path_params["secret"] if request.method == "GET" else "")
+        if request.method != "GET":
+            # A program that only looks whether a link is there does not use it up.
+            return let_in("")
+        return let_in(request.path_params["secret"])
 
     async def by_page(request: Request) -> Response:
         try:
@@ -237,7 +254,7 @@ _PATIENCE = 1.0
 
 @dataclass(frozen=True)
 class Page:
-    """What is shown at a path: an answer, or a template and what it shows besides the desk itself."""
+    """A page at a path: an answer, or a template and the values that it shows besides the desk itself."""
 
     path: str
     show: Callable[[Request], Response | dict[str, Any]] = lambda request: {}
@@ -246,7 +263,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Action:
-    """What a form at a path does; it answers with a page, a path to go to, or None if work has begun."""
+    """The work of a form at a path; it answers with a page, a path to go to, or None if work has begun."""
 
     path: str
     act: Callable[[FormData], Response | str | None]
@@ -263,7 +280,7 @@ class Commands:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class StepPlace:
     """A step in the list beside every page: where it is, and how far it is in few words."""
 
     path: str
@@ -273,8 +290,27 @@ class Place:
     is_beside: bool = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class StepForm:
+    """The form of a step: its page, the file and fields that it takes, and the files that its work writes."""
+
+    verb: str
+    path: str
+    file: str = ""
+    """Input that is the step's file; empty if it takes none."""
+    also: str = ""
+    """Input that is a second file, which may be left out."""
+    fields: tuple[str, ...] = ()
+    check: Callable[[dict[str, Any]], None] = lambda options: None
+    writes: tuple[str, ...] = ()
+    doing: str = ""
+    """Name of the work, if it is another than the step's."""
+    shown: str = ""
+    """Page that shows the results, if it is another than the form's."""
+
+
 class Desk:
-    """What the desks of both roles have: a folder, its files, work in the background, and in ``done`` its results."""
+    """A role's desk: a folder, its files, work in the background, and in ``done`` its results."""
 
     role: ClassVar[str]
 
@@ -284,67 +320,67 @@ class Desk:
         self.jobs = Jobs()
         self.done: dict[str, Any] = {}
         self.fields: dict[str, list[Input]] = {}
-        """Those of the page at a path."""
+        """Fields of the page at a path."""
 
     def command(self, verb: str, *words: object) -> str:
         """Return the command that does the same; words that are a shell's already stay as they are."""
-        quoted = (shlex.quote(str(word)) if isinstance(word, Path) else str(word) for word in words if word)
+        quoted = [shlex.quote(str(word)) if isinstance(word, Path) else str(word) for word in words if word]
         return " ".join([f"datacollab {self.role}", verb, *quoted, "-C", shlex.quote(str(self.path))])
 
     def remove(self, verb: str, names: Iterable[str]) -> None:
-        """Remove what a step gave, and its files."""
+        """Remove the results of a step, and its files."""
         self.done.pop(verb, None)
         for name in names:
             (self.files.path / name).unlink(missing_ok=True)
 
-    def form(
-        self,
-        verb: str,
-        work: Callable[..., Any],
-        *,
-        path: str,
-        file: str = "",
-        also: str = "",
-        fields: Iterable[str] = (),
-        check: Callable[[dict[str, Any]], None] = lambda options: None,
-        writes: Iterable[str] = (),
-        doing: str = "",
-        shown: str = "",
-    ) -> Action:
-        """Return the form of a step: its fields and file are read, and ``done`` keeps what the work gives.
+    def form(self, of: StepForm, work: Callable[..., Any]) -> Action:
+        """Return the form of a step: its fields and files are read, and ``done`` keeps the result of the work.
 
-        ``work`` takes the job, the file if the form has one, and by their names the fields and the file ``also``,
-        which may be left out. The page at ``shown``, or
-        else the form's, shows what comes of it.
+        ``work`` takes the job, the file if the form has one, and by their names the fields and the second file.
         """
-        step, fields = STEPS[f"{self.role} {verb}"], tuple(fields)
-        self.fields |= {page: [step[name] for name in fields] for page in (path, shown or path)}
+        step = STEPS[f"{self.role} {of.verb}"]
+        results = of.shown or of.path
+        self.fields |= {page: [step[name] for name in of.fields] for page in (of.path, results)}
 
         def act(form: FormData) -> None:
-            options = given(form, step, fields)
-            check(options)
+            options = read_inputs(form, step, of.fields)
+            of.check(options)
+            paths = []
+            # Uploads are removed when the work ends, or here if it cannot begin.
             with ExitStack() as taken:
-                chosen = [chosen_file(form, self.files, step[file], as_name=file)] if file else []
-                for each in chosen:
-                    taken.callback(each.discard)
-                if also and (more := perhaps_file(form, self.files, step[also], as_name=also, prefix=f"{also}_")):
-                    options[also] = more.path
-                    taken.callback(more.discard)
+                if of.file:
+                    file = take_file(form, self.files, step[of.file], as_name=of.file)
+                    taken.callback(file.discard)
+                    paths.append(file.path)
+                if of.also:
+                    name = of.also
+                    second = take_optional_file(form, self.files, step[name], as_name=name, prefix=f"{name}_")
+                    if second is not None:
+                        taken.callback(second.discard)
+                        options[name] = second.path
                 discard = taken.pop_all().close
 
             def begin(job: Job) -> None:
-                self.remove(verb, writes)
-                self.done[verb] = work(job, *(each.path for each in chosen), **options)
+                # Results of an earlier file must not stand beside the name of this one.
+                self.remove(of.verb, of.writes)
+                self.done[of.verb] = work(job, *paths, **options)
 
-            self.jobs.start(doing or step.doing, shown or path, begin, at_end=discard)
+            self.jobs.start(of.doing or step.doing, results, begin, at_end=discard)
 
-        return Action(path, act, most_files=2 if also else 1)
+        return Action(of.path, act, most_files=1 + bool(of.also))
+
+
+@dataclass(frozen=True)
+class LastForm:
+    """The form that was sent last: its page, the texts in it, and the work that it began."""
+
+    path: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    begun: Job | None = None
 
 
 _AGAIN: ContextVar[Mapping[str, str]] = ContextVar("again")
-"""What was written into a form that was refused, by the fields' names."""
-
-
+"""Texts in a form that was refused, by the fields' names: nobody has to write them twice."""
 _OPTION = re.compile(r"--[a-z][a-z-]*[a-z]")
 
 
@@ -357,108 +393,123 @@ class Pages:
         jobs: Jobs,
         templates: Path,
         title: Callable[[], str],
-        places: Callable[[], Sequence[Place]],
+        places: Callable[[], Sequence[StepPlace]],
         *,
         desk: Desk,
         **shared: Any,
     ) -> None:
-        self._desk, place = desk, desk.files.path
+        self._desk = desk
+        place = desk.files.path
         self._upload = re.compile(f"({re.escape(str(place))}|{re.escape(str(place.absolute()))})/upload-\\w+/")
-        self.entered: tuple[str, Mapping[str, str], Job | None] = "", {}, None
-        """The page of the form that was sent last, what was written into it, and the work that it began."""
+        self.last_form = LastForm()
         self._environment = templates_in(templates, Path(__file__).parent / "templates")
-        self._jobs, self._title, self._places = jobs, title, places
+        self._jobs = jobs
+        self._title = title
+        self._places = places
         self._environment.globals |= {"token": session.token, "steps_of": STEPS, "files_in": files_in, **shared}
         self._environment.globals |= {"remote_commands": remote_commands, "quoted": shlex.quote, "desk": desk}
         self._environment.globals["again"] = lambda name, usual="": _AGAIN.get().get(name, usual)
-        self._environment.globals["labelled"] = self.labelled
+        self._environment.globals["put_labels"] = self.put_labels
         self._environment.tests["finite"] = math.isfinite
         self._environment.globals["parts"] = self._environment.get_template("parts.html").module
 
     def page(self, template: str, *, path: str, status: int = 200, **context: Any) -> HTMLResponse:
         """Answer with a page of the step at a path."""
+        failed = None
+        notice = ""
         last = self._jobs.last
-        ended = last if last is not None and last.is_done and last.where == path else None
-        failed, (where, written, begun) = ended.refusal if ended else None, self.entered
-        is_refused = begun is None or begun.refusal is not None
-        _AGAIN.set(written if where == path and is_refused else {})
+        if last is not None and last.is_done and last.where == path:
+            failed = last.refusal and self._hide_paths(last.refusal, path)
+            notice = last.notice
+        form = self.last_form
+        texts: Mapping[str, str] = {}
+        if form.path == path and (form.begun is None or form.begun.refusal is not None):
+            texts = form.texts
+        _AGAIN.set(texts)
         if isinstance(refusal := context.get("refusal"), Refusal):
             # A page that shows a refusal has no second one.
-            failed, context["refusal"] = None, self._named(refusal, path)
+            failed = None
+            context["refusal"] = self._hide_paths(refusal, path)
         rendered = self._environment.get_template(template).render(
             **context,
             path=path,
             desk_title=self._title(),
             steps=self._places(),
             running=self._jobs.running,
-            failed=failed and self._named(failed, path),
-            notice=ended.notice if ended else "",
+            failed=failed,
+            notice=notice,
         )
         return HTMLResponse(rendered, status_code=status)
 
-    def _named(self, refusal: Refusal, path: str) -> Refusal:
+    def _hide_paths(self, refusal: Refusal, path: str) -> Refusal:
         """Return the refusal with names of uploads in place of their paths, and labels in place of options."""
-        message = self.labelled(self._upload.sub("", refusal.message), path)
-        return replace(refusal, message=message, remedy=self.labelled(refusal.remedy, path))
+        # The folder of an upload has a name drawn by chance, which says nothing to a reader.
+        message = self.put_labels(self._upload.sub("", refusal.message), path)
+        return replace(refusal, message=message, remedy=self.put_labels(refusal.remedy, path))
 
-    def labelled(self, sentence: str, path: str) -> str:
+    def put_labels(self, sentence: str, path: str) -> str:
         """Return a sentence of a command for the page at a path: labels of its fields in the place of options."""
         fields = {f"--{each.field.replace('_', '-')}": each for each in self._desk.fields.get(path, ())}
         labels = {option: f"“{each.off or each.label or each.words}”" for option, each in fields.items()}
-        return _OPTION.sub(lambda found: labels.get(found[0], found[0]), sentence)
+        return _OPTION.sub(lambda match: labels.get(match[0], match[0]), sentence)
 
 
 def create_app(session: Session, pages: Pages, jobs: Jobs, parts: Iterable[Page | Action]) -> ASGIApp:
     """Put a desk together."""
 
-    def refused(error: BaseException, part: Page | Action) -> Response:
-        refusal, step = refusal_of(error), f"/{part.path.split('/')[1]}"
-        # Of a form, back to its page; a step's own page would refuse again.
-        back = "/" if isinstance(part, Page) and part.path == step else step
+    def refuse(error: BaseException, part: Page | Action) -> Response:
+        refusal = refusal_of(error)
+        step = f"/{part.path.split('/')[1]}"
+        back = step
+        if isinstance(part, Page) and part.path == step:
+            back = "/"  # The step's own page would refuse again.
         try:
             return pages.page("refusal.html", path=step, status=refusal.status, refusal=refusal, back=back)
         except Exception:
             # A folder that cannot be read has no list of steps either.
             return PlainTextResponse(f"{refusal.code}: {refusal.message}", refusal.status)
 
-    def shown(page: Page) -> Route:
+    # Pages and forms read tables and keys: in a thread, so that the desk answers meanwhile.
+    def route_page(page: Page) -> Route:
         async def answer(request: Request) -> Response:
             try:
-                found = await run_in_threadpool(page.show, request)
-                if isinstance(found, Response):
-                    return found
-                return await run_in_threadpool(lambda: pages.page(page.template, path=page.path, **found))
+                values = await run_in_threadpool(page.show, request)
+                if isinstance(values, Response):
+                    return values
+                return await run_in_threadpool(lambda: pages.page(page.template, path=page.path, **values))
             except Exception as error:
-                return refused(error, page)
+                return refuse(error, page)
 
         return Route(page.path, answer, methods=["GET"])
 
-    def acted(action: Action) -> Route:
+    def route_action(action: Action) -> Route:
         async def answer(request: Request) -> Response:
             try:
                 async with request.form(max_files=action.most_files, max_fields=100) as form:
                     token = form.get("token")
-                    if not session.is_own(token if isinstance(token, str) else None):
+                    if not isinstance(token, str) or not session.is_own(token):
                         return PlainTextResponse("This form is not the desk's own, or is of an earlier one.", 403)
-                    written = {name: value for name, value in form.items() if isinstance(value, str)}
-                    pages.entered = f"/{action.path.split('/')[1]}", written, None
-                    found = await run_in_threadpool(action.act, form)
-                    pages.entered = (pages.entered[0], written, jobs.last) if found is None else ("", {}, None)
-                    return found if isinstance(found, Response) else RedirectResponse(found or "/work", 303)
+                    return await _act(action, form, pages, jobs)
             except (HTTPException, ClientDisconnect):
                 return PlainTextResponse(
                     "This form could not be read: it is damaged, too large or has too many files.", 400
                 )
             except Exception as error:
-                return refused(error, action)
+                return refuse(error, action)
 
         return Route(action.path, answer, methods=["POST"])
+
+    def route(part: Page | Action) -> Route:
+        if isinstance(part, Page):
+            return route_page(part)
+        return route_action(part)
 
     def style(request: Request) -> Response:
         return FileResponse(STYLE, media_type="text/css")
 
     def nothing_here(request: Request, error: Exception) -> Response:
         if not session.knows(request.cookies.get(session.cookie_name)):
+            # The page of a refusal lists the steps, which are nobody else's to read.
             return PlainTextResponse("There is no such page on this desk.", 404)
         missing = Refusal(code="404", message="There is no such page on this desk.")
         return pages.page("refusal.html", path="/", status=404, refusal=missing, back="/")
@@ -470,13 +521,29 @@ def create_app(session: Session, pages: Pages, jobs: Jobs, parts: Iterable[Page 
                 Route(STYLE_PATH, style, methods=["GET"]),
                 # Browsers ask for it by themselves.
                 Route("/favicon.ico", lambda request: Response(status_code=204), methods=["GET"]),
-                shown(Page("/work", lambda request: _work(pages, jobs))),
-                *(shown(part) if isinstance(part, Page) else acted(part) for part in parts),
+                route(Page("/work", lambda request: _work(pages, jobs))),
+                *map(route, parts),
             ],
             exception_handlers={404: nothing_here},
         ),
         session,
     )
+
+
+async def _act(action: Action, form: FormData, pages: Pages, jobs: Jobs) -> Response:
+    """Do the work of a form; its texts are kept for its page, in case that it is refused."""
+    texts = {name: value for name, value in form.items() if isinstance(value, str)}
+    sent = LastForm(f"/{action.path.split('/')[1]}", texts)
+    pages.last_form = sent  # stays if the next line raises
+    answer = await run_in_threadpool(action.act, form)
+    if answer is None:
+        # Work has begun, which may refuse the form later.
+        pages.last_form = replace(sent, begun=jobs.last)
+        return RedirectResponse("/work", 303)
+    pages.last_form = LastForm()
+    if isinstance(answer, Response):
+        return answer
+    return RedirectResponse(answer, 303)
 
 
 def _work(pages: Pages, jobs: Jobs) -> Response:
@@ -493,11 +560,13 @@ def _work(pages: Pages, jobs: Jobs) -> Response:
 
 LOOPBACK = "127.0.0.1"
 _GRACE = 2
+"""Seconds for answers under way once the desk is to close."""
 
 
-def bound_socket(port: int = 0) -> tuple[socket.socket, str]:
-    """Return a socket of this machine alone, and what a browser calls it; port 0 is one that is free."""
+def bind_socket(port: int = 0) -> tuple[socket.socket, str]:
+    """Return a socket of this machine alone, and its name for a browser; port 0 is one that is free."""
     try:
+        # Loopback alone: nobody else on the network can even knock.
         bound = socket.create_server((LOOPBACK, port))
     except OSError as error:
         raise OSError(
@@ -508,6 +577,7 @@ def bound_socket(port: int = 0) -> tuple[socket.socket, str]:
 
 def serve(app: ASGIApp, bound: socket.socket, scratch: Path) -> None:
     """Answer until somebody interrupts; uploads on their way are in the folder ``scratch``."""
+    # Uploads are rows: a shared folder for temporary files is no place for them.
     tempfile.tempdir = str(scratch)
     # No access log: the link that lets a browser in would be in it.
     config = uvicorn.Config(
@@ -520,13 +590,14 @@ def serve(app: ASGIApp, bound: socket.socket, scratch: Path) -> None:
         server_header=False,
         timeout_graceful_shutdown=_GRACE,
     )
-    with _ended_in_order():
+    with _end_in_order():
         uvicorn.Server(config).run(sockets=[bound])
 
 
 @contextmanager
-def _ended_in_order() -> Iterator[None]:
+def _end_in_order() -> Iterator[None]:
     """Let every way of ending the program be like Ctrl-C, after which no upload is left."""
+    # A shell that is closed, or a system that shuts down.
     others = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before = [(each, signal.signal(each, signal.default_int_handler)) for each in others]
     try:

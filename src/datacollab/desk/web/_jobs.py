@@ -19,7 +19,7 @@ BUG = "BUG"
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """A refusal, with its code as the commands print it, and what to do."""
+    """A refusal, with its code as the commands print it, and a remedy."""
 
     code: str
     message: str
@@ -27,8 +27,10 @@ class Refusal:
 
     @property
     def status(self) -> int:
-        """Of the HTTP answer."""
-        return 500 if self.code == BUG else 422
+        """Status of the HTTP answer."""
+        if self.code == BUG:
+            return 500
+        return 422
 
 
 def refusal_of(error: BaseException) -> Refusal:
@@ -51,11 +53,12 @@ def refusal_of(error: BaseException) -> Refusal:
 
 
 _LINES = 12
+"""Lines of the work that its page shows, the last ones."""
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A question of a piece of work; the id is of this asking, so that nobody answers what they were not shown."""
+    """A question of a piece of work; its id is drawn anew, so that nobody answers one that they were not shown."""
 
     about: Any
     id: str = field(default_factory=lambda: secrets.token_hex(16))
@@ -75,7 +78,8 @@ class Job:
         self.notice = ""
         self._begun = time.monotonic()
         self._answers: SimpleQueue[Any] = SimpleQueue()
-        self._done, self._news = threading.Event(), threading.Event()
+        self._done = threading.Event()
+        self._news = threading.Event()
         self._lock = threading.Lock()
 
     @property
@@ -85,11 +89,11 @@ class Job:
 
     @property
     def seconds(self) -> float:
-        """Since it was begun."""
+        """Seconds since it was begun."""
         return time.monotonic() - self._begun
 
     def say(self, step: str, share: float | None = None) -> None:
-        """Say what begins now, and how much is done."""
+        """Name the step that begins now, and the part of the work that is done."""
         self.lines.append(step)
         self.share = share
 
@@ -118,12 +122,13 @@ class Job:
         return self._news.wait(seconds)
 
     def run(self, work: Callable[[Job], Any], at_end: Callable[[], None]) -> None:
-        """Do the work, and keep what came of it."""
+        """Do the work, and keep its result or the refusal."""
         try:
             try:
                 self.result = work(self)
             finally:
                 at_end()
+        # In a thread of its own: an error that is let go would be lost, and the page would wait for ever.
         except BaseException as error:
             self.refusal = refusal_of(error)
         finally:
@@ -140,21 +145,28 @@ class Jobs:
 
     @property
     def running(self) -> Job | None:
-        """The one that has not ended."""
+        """The piece of work that has not ended; None if there is none."""
         last = self.last
-        return None if last is None or last.is_done else last
+        if last is None or last.is_done:
+            return None
+        return last
 
     def question_about(self, kind: type) -> Question | None:
-        """Return what the work that has not ended asks, if it is about something of this kind."""
+        """Return the question of the work that has not ended, if it is about something of this kind."""
         running = self.running
-        question = None if running is None else running.question
-        return question if question is not None and isinstance(question.about, kind) else None
+        if running is None:
+            return None
+        question = running.question
+        if question is None or not isinstance(question.about, kind):
+            return None
+        return question
 
     def start(
         self, name: str, where: str, work: Callable[[Job], Any], *, at_end: Callable[[], None] = lambda: None
     ) -> Job:
         """Begin a piece of work in a thread of its own."""
         with self._lock:
+            # Two at a time could open a folder whose lock the other holds, or share twice.
             if self.running is not None:
                 at_end()
                 raise ExchangeError(
