@@ -14,9 +14,9 @@ from datacollab.sums import CommonMap, measured_membership
 from datacollab_experiments.pays.draws import Rows, draw
 from datacollab_experiments.pays.settings import Setting
 from datacollab_experiments.pays.tables import load_table
-from datacollab_experiments.sums.attacks import N_OWN, N_PUBLIC, N_WIDE, Scene, world_of
+from datacollab_experiments.sums.attacks import N_PUBLIC, N_WIDE, Scene, draw_world
 from datacollab_experiments.sums.membership import Membership
-from datacollab_experiments.sums.plan import ALIKE, SETTINGS, candidates, ruled
+from datacollab_experiments.sums.plan import ALIKE, ALONE, ROSTERS, SETTINGS, Roster, candidates, ruled
 from datacollab_experiments.sums.playing import (
     beyond,
     common_map,
@@ -37,14 +37,18 @@ def drawn():
     return draw(load_table("breast-cancer"), SMALL, 0)
 
 
-def scene(n_rows, components=32, seed=0):
-    return Scene(world_of("made-up", n_rows, seed), components, seed)
+THREE = Roster(3, 1)
+TEN = Roster(10, 1)
+
+
+def scene(n_rows, components=32, seed=0, roster=TEN, target="numbers"):
+    return Scene(draw_world("made-up", roster, n_rows, seed), components, seed, roster, target)
 
 
 def read(scene, noise):
     """The best reading of each attacker, with hindsight."""
     found = {}
-    for attacker, _, value in scene.read(replace(RULE, components=scene.D, noise=noise)):
+    for attacker, _, value, _ in scene.read(replace(RULE, components=scene.D, noise=noise)):
         found[attacker] = max(value, found.get(attacker, -1.0))
     return found
 
@@ -90,12 +94,106 @@ def test_parties_that_do_not_collude_leave_s_and_all_together_more(n_parties, ot
     assert_allclose(beyond(n_parties, known=1) ** 2, (n_parties - 1) / others)
 
 
+@pytest.mark.parametrize("roster", ROSTERS)
+def test_rosters_are_as_many_attackers_as_the_noise_allows_for(roster):
+    """They are left with s itself: one more would be left with less, and is not promised anything."""
+    assert_allclose(beyond(roster.n_parties, known=roster.n_colluding), 1)
+    others = roster.n_parties - roster.n_colluding
+    n = 300 * others
+    assert roster.known_beside(n) == 300 * roster.n_colluding == roster.known_of(300 * roster.n_parties)
+
+
+@pytest.mark.parametrize("roster", ROSTERS)
+@pytest.mark.parametrize("target", ["numbers", "classes"])
+def test_worst_rosters_together_see_noise_s_and_reckon_with_it(roster, target, monkeypatch):
+    s, squares = RULE.noise, []
+
+    def see(attacker, crossed, noise, **_):
+        if attacker == "together":
+            columns = of.statistic.n_outputs
+            deviation = np.r_[np.full(of.D, noise / 0.5), noise / 0.25] * np.sqrt(columns / 2)
+            assert_allclose(noise, s)
+            squares.append(np.mean(((crossed - of.crossed(of.exact)) / deviation) ** 2))
+        return iter(())
+
+    for seed in range(8):
+        of = scene(50, 64, seed, roster, target)
+        monkeypatch.setattr(of.known, "readings", see)
+        list(of.read(RULE))
+    # Of 520 squares the mean has a standard error of .06.
+    assert_allclose(np.mean(squares), 1, atol=0.3)
+
+
+def test_an_analyst_alone_has_no_party_with_it():
+    attackers = {attacker for attacker, *_ in scene(60, roster=ALONE).read(RULE)}
+    assert attackers == {"analyst"}
+
+
+KNOWN_READINGS = {
+    ("together", "target, prior 0.3, alignment 1"): 0.010908176424005976,
+    ("together", "beyond, prior 0.3, alignment 1"): 0.09043539596623101,
+    ("party", "target"): -0.012898515300935326,
+    ("party", "beyond, prior 1"): 0.08779594181987503,
+    ("party, everybody's features", "target, prior 1, alignment 1"): 0.011310773789655943,
+}
+KNOWN_AREAS = {
+    ("together", "plain"): 0.6528395061728395,
+    ("together", "ratio, covariance × 1, rest × 0"): 0.6958024691358025,
+    ("analyst", "plain, alignment 1"): 0.671604938271605,
+    ("analyst", "class means, powers to 1"): 0.6627160493827161,
+    ("party", "loss"): 0.4977777777777778,
+    ("party", "ratio"): 0.53679012345679,
+}
+"""Of one of ten parties, as the study gave them when it knew no other roster."""
+
+
+def test_one_of_ten_parties_reads_what_it_read_before_there_were_rosters():
+    """450 rows of others are those for which its 50 rows are as many as each of the other nine parties has."""
+    rule = replace(RULE, components=16)
+    found = {(attacker, way): value for attacker, way, value, _ in scene(450, 16, 3).read(rule)}
+    assert_allclose([found[each] for each in KNOWN_READINGS], list(KNOWN_READINGS.values()), atol=1e-9)
+    of_total = Membership("breast-cancer", 100, 3, rule, TEN)
+    areas = {(attacker, way): value for attacker, way, value in of_total.readings()}
+    assert_allclose([areas[each] for each in KNOWN_AREAS], list(KNOWN_AREAS.values()), atol=1e-6)
+
+
+def test_targets_that_are_two_classes_are_one_number_with_the_noise_of_two():
+    """A class is -1 or 1; with Σ v t and Σ t of classes 0 and 1 in the total, the attacker takes their difference."""
+    of = scene(50, 16, target="classes")
+    assert set(np.unique(of.target)) == {-1.0, 1.0}
+    assert_allclose(of.crossed(of.exact), of.features.T @ of.target, atol=1e-9)
+    normal = np.random.default_rng(0).normal(size=(4000, of.statistic.n_numbers)) * of.statistic.noise_of_each
+    noise = np.std([of.crossed(each) for each in normal], axis=0)
+    # What `Known.posterior` reckons with: twice the variance of one column, and s / √2 in each number.
+    assert_allclose(noise[:-1], np.sqrt(2 / 2) / 0.5, rtol=0.1)
+    assert_allclose(noise[-1], np.sqrt(2 / 2) / 0.25, rtol=0.1)
+
+
+def test_classes_are_named_as_often_as_features_allow_and_more_often_by_those_who_read_the_total():
+    """Of exact sums of few people each class is named rightly; with much noise, as often as by the rule alone."""
+    exact, drowned = (
+        {
+            (attacker, way): named
+            for attacker, way, _, named in scene(60, 100, target="classes").read(
+                replace(RULE, components=100, noise=noise)
+            )
+        }
+        for noise in (0.0, 30.0)
+    )
+    together = ("together", "target, prior 1, alignment 1")
+    alone = ("features alone", "rule")
+    assert exact[together] == 1.0 > exact[alone] > 0.6
+    assert exact[alone] == drowned[alone]
+    assert abs(drowned[together] - drowned[alone]) < 0.1
+
+
 def test_exact_sums_of_fewer_people_than_components_give_every_target_away():
     """To analyst and party together, and to a party that turns the returned model back into sums."""
-    found = read(scene(40, 100), 0.0)
-    assert found["together"] > 0.99
-    assert found["party, everybody's features"] > 0.99
-    assert max(read(scene(40, 100), 10.0).values()) < 0.6
+    for target in ("numbers", "classes"):
+        found = read(scene(40, 100, target=target), 0.0)
+        assert found["together"] > 0.99
+        assert found["party, everybody's features"] > 0.99
+        assert max(read(scene(40, 100, target=target), 10.0).values()) < 0.6
 
 
 def test_attack_on_sums_is_the_posterior_mean_of_a_gaussian_model():
@@ -112,7 +210,7 @@ def test_attack_on_sums_is_the_posterior_mean_of_a_gaussian_model():
     error = np.diag(np.r_[variances, np.full(len(known.Phi), of.deviation**2)])
     gain = prior @ observed.T @ np.linalg.inv(observed @ prior @ observed.T + error)
     mean = gain @ np.r_[crossed - known.Phi.T @ known.t, known.t]
-    assert len(known.t) == N_PUBLIC + N_OWN
+    assert len(known.t) == N_PUBLIC + TEN.known_beside(30)
     assert_allclose(beyond_, mean[p:], atol=1e-5)
     assert_allclose(target, of.others @ mean[:p] + mean[p:], atol=1e-5)
 
@@ -146,7 +244,7 @@ def test_the_best_of_many_ways_is_not_chosen_by_its_own_luck():
 def test_members_are_told_from_others_by_a_total_unless_noise_drowns_it():
     def areas(noise):
         found = {}
-        of = Membership("breast-cancer", 100, 0, replace(RULE, components=32, noise=noise))
+        of = Membership("breast-cancer", 100, 0, replace(RULE, components=32, noise=noise), TEN)
         assert of.is_member.sum() == (~of.is_member).sum() == 45
         for attacker, _, value in of.readings():
             found.setdefault(attacker, []).append(value)

@@ -15,28 +15,27 @@ import pandas as pd
 from ..pays.draws import draw
 from ..pays.settings import Setting
 from ..pays.tables import load_table
-from .attacks import Scene, world_of
+from .attacks import TARGETS, Scene, draw_world
 from .further import further_setting, further_table, without_sums
 from .membership import N_AUXILIARY, Membership
 from .plan import (
     ALIKE,
+    ALONE,
     BESIDE,
     FURTHER,
     MANY_AUXILIARY,
     MEMBERS,
     MEMBERS_OF_RARE_CLASS,
     N_DRAWS,
-    N_DRAWS_AT_BOUNDS,
     N_MEMBERSHIP_DRAWS,
     N_REBUILT_DRAWS,
     REBUILT,
-    ROWS_UNDER_ATTACK,
+    ROSTERS,
     SEEDS,
     SETTINGS,
-    TABLES_AT_BOUNDS,
     WORLDS,
+    Roster,
     Variant,
-    attacked,
     candidates,
     ruled,
 )
@@ -59,31 +58,35 @@ def _facts(variant: Variant) -> Row:
 
 
 def attacks_of(name: str, seed: int, data_dir: Path | None) -> Iterator[Row]:
-    """All attacks in one draw of a world."""
-    alike, more = name in ALIKE, seed >= N_DRAWS
-    for rows in (300,) if more else ROWS_UNDER_ATTACK:
-        world = world_of(name, rows, seed, data_dir)
-        variants = [ruled(alike=alike)] if more else attacked(alike=alike)
-        for D in dict.fromkeys(variant.components for variant in variants):
-            scene = Scene(world, D, seed)
-            for variant in (each for each in variants if each.components == D):
-                for attacker, read, value in scene.read(variant):
-                    said = {"world": name, "rows": rows, **_facts(variant), "seed": seed}
-                    yield said | {"attacker": attacker, "read": read, "correlation": value}
+    """Yield all attacks in one draw of a world, on both kinds of targets."""
+    rule = ruled(alike=name in ALIKE)
+    for roster, n_others in product((*ROSTERS, ALONE), WORLDS[name]):
+        world = draw_world(name, roster, n_others, seed, data_dir)
+        for target in TARGETS:
+            case = {"world": name, "target": target, **_of_roster(roster), "rows": n_others, **_facts(rule)}
+            scene = Scene(world, rule.components, seed, roster, target)
+            for attacker, read, correlation, named in scene.read(rule):
+                scores = {"correlation": correlation, "named": named}
+                yield {**case, "seed": seed, "attacker": attacker, "read": read, **scores}
+
+
+def _of_roster(roster: Roster) -> Row:
+    return {"parties": roster.n_parties, "attacking": roster.n_colluding}
 
 
 def membership_of(name: str, seed: int, data_dir: Path | None) -> Iterator[Row]:
-    """All attacks on membership in one draw, by the rule and without noise."""
+    """Yield all attacks on membership in one draw."""
     rule = ruled(alike=name in ALIKE)
-    cases = [(rows, False, N_AUXILIARY) for rows in MEMBERS[name]]
-    cases += [(rows, True, N_AUXILIARY) for rows in MEMBERS_OF_RARE_CLASS[name]]
-    cases += [(rows, False, 3000) for rows in MANY_AUXILIARY.get(name, ())]
-    for (rows, rare, n_auxiliary), s in product(cases, (rule.noise, 0.0)):
-        variant = replace(rule, noise=s)
-        found = Membership(name, rows, seed, variant, data_dir, rare=rare, n_auxiliary=n_auxiliary)
-        for attacker, read, value in found.readings():
-            said = {"table": name, "rows": rows, "class of ten": rare, "rows of the kind": n_auxiliary, "seed": seed}
-            yield said | {"D": variant.components, "s": s, "attacker": attacker, "read": read, "AUC": value}
+    cases = [(rows, False, N_AUXILIARY, roster) for rows in MEMBERS[name] for roster in ROSTERS]
+    cases += [(MEMBERS_OF_RARE_CLASS[name], True, N_AUXILIARY, roster) for roster in ROSTERS]
+    if name in MANY_AUXILIARY:
+        cases.append((MANY_AUXILIARY[name], False, 3000, ROSTERS[-1]))
+    for rows, rare, n_auxiliary, roster in cases:
+        of_total = Membership(name, rows, seed, rule, roster, data_dir, rare=rare, n_auxiliary=n_auxiliary)
+        for attacker, read, value in of_total.readings():
+            case = {"table": name, **_of_roster(roster), "rows": rows, "class of ten": rare}
+            case |= {"rows of the kind": n_auxiliary, "seed": seed, "D": rule.components, "s": rule.noise}
+            yield case | {"attacker": attacker, "read": read, "AUC": value}
 
 
 def rebuilding_of(name: str, seed: int, data_dir: Path | None) -> Iterator[Row]:
@@ -132,13 +135,13 @@ def _scores(data_dir: Path | None) -> Cells:
 
 
 def _attacks(data_dir: Path | None) -> Cells:
-    cells = [*product(range(N_DRAWS), WORLDS), *product(range(N_DRAWS, N_DRAWS_AT_BOUNDS), TABLES_AT_BOUNDS)]
-    for seed, name in cells:
+    # World by world: a table of pictures takes half a minute to read.
+    for name, seed in product(WORLDS, range(N_DRAWS)):
         yield f"{name}, seed {seed}", attacks_of(name, seed, data_dir)
 
 
 def _membership(data_dir: Path | None) -> Cells:
-    for seed, name in product(range(N_MEMBERSHIP_DRAWS), MEMBERS):
+    for name, seed in product(MEMBERS, range(N_MEMBERSHIP_DRAWS)):
         yield f"{name}, seed {seed}", membership_of(name, seed, data_dir)
 
 

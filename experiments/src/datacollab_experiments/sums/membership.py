@@ -13,6 +13,7 @@ with what models of made-up totals say, in half of which the record is.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -27,8 +28,8 @@ from sklearn.metrics import roc_auc_score
 from datacollab.sums import CommonMap, RidgeSums
 
 from ..pays.columns import Array
-from .attacks import ETA, N_PARTIES, N_PUBLIC, Readings, table_of
-from .plan import ALIKE, Variant
+from .attacks import ETA, N_PUBLIC, table_of
+from .plan import ALIKE, Roster, Variant
 from .playing import beyond, secret, units
 
 N_AUXILIARY, N_SHADOWS, RARE = 1100, 48, 10
@@ -39,6 +40,8 @@ _REST = (0.0, 0.3, 1.0, 3.0)
 """How much of the variance that the kind's rows do not span attackers reckon with."""
 
 Classes = NDArray[np.intp]
+Readings = Iterator[tuple[str, str, float]]
+"""Attacker, how it reads, and the area under the curve."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +63,7 @@ class Membership:
         Of all parties together.
     seed : int
     variant : Variant
+    roster : Roster
     data_dir : Path or None
     rare : bool
         Whether one class has ten rows in the total; then its people alone are held against each other.
@@ -73,17 +77,21 @@ class Membership:
         n_rows: int,
         seed: int,
         variant: Variant,
+        roster: Roster,
         data_dir: Path | None = None,
         *,
         rare: bool = False,
         n_auxiliary: int = N_AUXILIARY,
     ) -> None:
-        self.variant, self.seed = variant, seed
+        self.variant = variant
+        self.seed = seed
+        self._of_all = variant.noise * beyond(roster.n_parties)
+        self._of_others = variant.noise * beyond(roster.n_parties, known=roster.n_colluding)
         table = table_of(name, data_dir)
         rng = np.random.default_rng([seed, 51])
         self.n_classes = len(np.unique(table.y))
         rare_class = seed % self.n_classes if self.n_classes > 2 else 1
-        parts = _parts(table.y, n_rows, n_auxiliary, rng, rare_class if rare else None)
+        parts = _parts(table.y, n_rows, roster.known_of(n_rows), n_auxiliary, rng, rare_class if rare else None)
         rows = {part: table.matrix(index, parts["public"]) for part, index in parts.items()}
         unit = units(table.bounds)
         most, alike = variant.components, name in ALIKE
@@ -104,29 +112,28 @@ class Membership:
 
     def readings(self) -> Readings:
         """Areas under the curve of all attackers, by how they read."""
-        s = self.variant.noise
         without_own, total = self.totals()
-        yield from self._by_total("together", without_own - _sum(self.known), s * beyond(N_PARTIES, known=1))
+        yield from self._by_total("together", without_own - _sum(self.known), self._of_others)
         kind, D = _joined(self.auxiliary, self.public), self.statistic.n_components
         aligned = turned_and_back(total, _sum(kind), D, np.random.default_rng(53)) - _sum(self.public)
         for factor in _ALIGNMENTS:
-            noise = s * beyond(N_PARTIES) * factor
-            yield from self._by_total("analyst", aligned, noise, f", alignment {factor:g}")
+            yield from self._by_total("analyst", aligned, self._of_all * factor, f", alignment {factor:g}")
         yield from self.by_class_means(total)
         yield from self._by_model(total)
 
     def totals(self) -> tuple[Array, Array]:
         """Return the total less the noise of the attacking party, and all of it."""
-        rng, s = np.random.default_rng([self.seed, 52]), self.variant.noise
-        own_noise, left = (_symmetric(rng, self.statistic.size) * s for _ in range(2))
-        left *= beyond(N_PARTIES, known=1)
-        own_noise *= (beyond(N_PARTIES) ** 2 - beyond(N_PARTIES, known=1) ** 2) ** 0.5
+        rng = np.random.default_rng([self.seed, 52])
+        own_noise, left = (_symmetric(rng, self.statistic.size) for _ in range(2))
+        left *= self._of_others
+        own_noise *= (self._of_all**2 - self._of_others**2) ** 0.5
         without_own = _sum(self.known) + _sum(self.others) + left
         return without_own, without_own + own_noise
 
     def by_class_means(self, total: Array) -> Readings:
         """What no rotation hides: a class's sum along other classes' sums, times powers of Σ v vᵀ."""
-        D, sigma = self.statistic.n_components, self.variant.noise * beyond(N_PARTIES) / 2**0.5 / ETA
+        D = self.statistic.n_components
+        sigma = self._of_all / 2**0.5 / ETA
         kind, n = _joined(self.auxiliary, self.public), float(total[-1, -1] / ETA**2)
         means = np.array([_of(kind, c).u[:, :D].mean(axis=0) for c in range(self.n_classes)])
         shares = np.maximum(total[D:-1, -1] / ETA**2 / n + 1 / self.n_classes, 0.0)
@@ -191,7 +198,7 @@ class Membership:
     def _spectrum(self) -> tuple[Array, Array, Array, Array]:
         """Eigenvalues and vectors of the kind's inner products, candidates' products along these, and their norms."""
         G, k, norms = self._products
-        values, Q = scipy.linalg.eigh(G)
+        values, Q = scipy.linalg.eigh(G, driver="evd")
         return np.maximum(values, 0.0), Q, k @ Q, norms
 
     @cached_property
@@ -242,7 +249,7 @@ class Membership:
             more = rng.choice(len(self.auxiliary.y), n_more, replace=n_more > len(self.auxiliary.y))
             made = base + _sum(Group(self.candidates.u[chosen], self.candidates.y[chosen]))
             made = made + _sum(Group(self.auxiliary.u[more], self.auxiliary.y[more]))
-            made += _symmetric(rng, self.statistic.size) * self.variant.noise * beyond(N_PARTIES)
+            made += _symmetric(rng, self.statistic.size) * self._of_all
             scores[shadow], inside[shadow] = self._said(made), chosen
         out, into = (np.where(which, scores, np.nan) for which in (~inside, inside))
         mean_out, mean_in = np.nanmean(out, axis=0), np.nanmean(into, axis=0)
@@ -255,9 +262,7 @@ class Membership:
     def _said(self, total: Array) -> Array:
         """Minus the squared error of each candidate."""
         triangle = total[np.triu_indices(len(total))]
-        model = self.statistic.solve(
-            triangle, noise=self.variant.noise * beyond(N_PARTIES), least_penalty=self.variant.least
-        )
+        model = self.statistic.solve(triangle, noise=self._of_all, least_penalty=self.variant.least)
         D = self.statistic.n_components
         error = model.predict(self.candidates.u[:, :D]) - self.candidates.u[:, D:-1] / ETA
         return np.asarray(-(error**2).sum(axis=1))
@@ -301,11 +306,10 @@ def turned_back(seen: Array, expected: Array, n_columns: int) -> Array:
 
 
 def _parts(
-    y: NDArray[Any], n_rows: int, n_auxiliary: int, rng: np.random.Generator, rare_class: int | None
+    y: NDArray[Any], n_rows: int, n_own: int, n_auxiliary: int, rng: np.random.Generator, rare_class: int | None
 ) -> dict[str, NDArray[np.intp]]:
     """Row numbers of public rows, the attacker's own, the others', further ones of the kind, and people of no party."""
     index = rng.permutation(len(y))
-    n_own = n_rows // N_PARTIES
     n_others = n_rows - n_own
     n_strangers = min(200, n_others // 2)
     if rare_class is None:

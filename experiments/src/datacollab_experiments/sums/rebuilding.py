@@ -1,4 +1,4 @@
-"""Rows rebuilt from a total by analyst and party together: gradient descent on the distance of totals.
+"""Rows rebuilt from a total by analyst and parties together: gradient descent on the distance of totals.
 
 They know the map, and have 400 rows of the kind, from which they begin and whose spread is their prior.  The unknowns
 are principal coordinates of all rows, and their classes.
@@ -17,9 +17,9 @@ from datacollab.sums import CommonMap, RidgeSums
 
 from ..pays.columns import Array
 from ..pays.tables import load_table
-from .attacks import ETA, N_PARTIES, N_PUBLIC
+from .attacks import ETA, N_PUBLIC
 from .plan import ALIKE, Variant
-from .playing import beyond, matrix_of, secret, units
+from .playing import matrix_of, secret, units
 
 N_AUXILIARY, N_STARTS, N_STEPS = 400, 2, 1500
 NEAR = 0.05
@@ -47,11 +47,11 @@ def rebuilt(
     common = CommonMap.from_anchor(anchor, secret(seed), n_components=variant.components, as_they_are=alike)
     statistic = RidgeSums(common.n_components, classes=range(len(np.unique(table.y))), noise=variant.noise)
     total = matrix_of(statistic.part(common.transform(rows["o"]), table.y[others]), statistic.size)
-    noise = variant.noise * beyond(N_PARTIES, known=1)
     half = rng.normal(size=total.shape)
-    total = total + noise * (half + half.T) / 2
+    # The attackers are all that may collude, and know their own rows and noise: s is left to the others' total.
+    total = total + variant.noise * (half + half.T) / 2
     of_kind = common_coordinates(common, rows["a"])
-    descent = Descent(common, total, max(noise, _LEAST_NOISE), statistic.n_outputs, of_kind)
+    descent = Descent(common, total, max(variant.noise, _LEAST_NOISE), statistic.n_outputs, of_kind)
     found = descent.run(table.y[auxiliary], n_rows, rng)
     truth = rows["o"] * unit / ranges
     floor = rows_of(common, common_coordinates(common, rows["o"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,9 +30,14 @@ from .plan import (
 SUMS = "sums"
 SHIPPING = "Written by: python -m datacollab_experiments.sums ship --copy-to docs/results/sums"
 _MEMBERSHIP_BY = ("together", "party", "analyst")
-_OF_ATTACK = ("world", "rows", "D", "s", "attacker")
+_OF_ROSTER = ("parties", "attacking")
+_OF_ATTACK = ("world", "target", *_OF_ROSTER, "rows", "D", "s", "attacker")
 _USUAL = ("table", "alike")
-_OF_MEMBERSHIP = ("table", "rows", "class of ten", "rows of the kind", "D", "s", "attacker")
+_OF_MEMBERSHIP = ("table", "rows", "class of ten", "rows of the kind", *_OF_ROSTER, "D", "s", "attacker")
+_INTRODUCTION = (
+    "Correlations with what no features tell, ± half of the 95 % interval over draws. Half of the draws choose the way "
+    "of reading, the others are read."
+)
 _BASELINES = ("own", "own and public", "average of locals", "average of locals with public", "all in one place")
 
 
@@ -49,14 +55,9 @@ def write_report(folder: Path, pays: Path, target: Path) -> None:
         further.to_csv(target / "further.csv", index=False, float_format="%.4f")
         parts += ["## Further tables", _further(further)]
     if (folder / "attacks.csv").exists():
-        parts.append(
-            "Correlations with what no features tell, ± half of the 95 % interval over draws. Half of the draws choose "
-            "the way of reading, the others are read."
-        )
-        attacks = read_best(pd.read_csv(folder / "attacks.csv"), _OF_ATTACK, "correlation")
+        attacks = summarise_attacks(pd.read_csv(folder / "attacks.csv"))
         attacks.to_csv(target / "attacks.csv", index=False, float_format="%.3f")
-        for world in attacks.world.unique():
-            parts += [f"## Targets beyond what features tell: {world}", _attacked(attacks[attacks.world == world])]
+        parts += ["## Targets beyond what features tell", _INTRODUCTION, _attacks(attacks)]
     if (folder / "membership.csv").exists():
         members = read_best(pd.read_csv(folder / "membership.csv"), _OF_MEMBERSHIP, "AUC")
         members.to_csv(target / "membership.csv", index=False, float_format="%.3f")
@@ -64,7 +65,7 @@ def write_report(folder: Path, pays: Path, target: Path) -> None:
     if (folder / "rebuilding.csv").exists():
         rows = pd.read_csv(folder / "rebuilding.csv")
         rows.to_csv(target / "rebuilding.csv", index=False, float_format="%.3f")
-        parts += ["## Rows rebuilt by analyst and party together", _rows_rebuilt(rows)]
+        parts += ["## Rows rebuilt by analyst and parties together", _rows_rebuilt(rows)]
     keys = ["D", "s", "least"]
     means = scores.pivot_table(index=keys, columns="setting", values="score", sort=False).reset_index()
     means.to_csv(target / "means.csv", index=False, float_format="%.4g")
@@ -162,28 +163,52 @@ def read_best(attacks: pd.DataFrame, keys: Sequence[str], value: str) -> pd.Data
     return pd.DataFrame(rows)
 
 
-def _attacked(attacks: pd.DataFrame) -> str:
+def summarise_attacks(attacks: pd.DataFrame) -> pd.DataFrame:
+    """Return each attacker's mean correlation, and how often it names classes rightly, in the best way for each."""
+    summary = read_best(attacks, _OF_ATTACK, "correlation")
+    classes = attacks[attacks.target == "classes"]
+    # An analyst names no class: its guesses hardly move what features alone say.
+    named = read_best(classes[classes.attacker != "analyst"], _OF_ATTACK, "named")
+    return summary.merge(named[[*_OF_ATTACK, "mean"]].rename(columns={"mean": "named"}), how="left", on=_OF_ATTACK)
+
+
+def _attacks(attacks: pd.DataFrame) -> str:
     rows = []
-    used = attacks[["D", "s"]].drop_duplicates().to_numpy().tolist()
-    for (attacker, n), of in attacks.groupby(["attacker", "rows"], sort=False):
-        by_way = of.set_index(["D", "s"])
-        cells = []
-        for D, s in used:
-            row = by_way.loc[(D, s)]
-            cells.append(f"{row['mean']:.2f} ± {(row['high'] - row['low']) / 2:.2f}")
-        rows.append([str(attacker), str(n), *cells])
-    rows.sort(key=lambda row: row[0])
-    return markdown(["attacker", "rows of others", *(f"D = {D:g}, s = {s:g}" for D, s in used)], rows)
+    by_case = attacks[attacks.attacker != "features alone"]
+    for (world, target, n, attacker), of in by_case.groupby(["world", "target", "rows", "attacker"], sort=False):
+        cells = dict.fromkeys(("1 of 3", "5 of 10", "0 of 3"), "")
+        for row in of.itertuples():
+            cells[f"{row.attacking} of {row.parties}"] = _with_interval(row)
+        rows.append([str(world), str(target), f"{n}", str(attacker), *cells.values()])
+    heads = ["features", "target", "rows of others", "attacker", "one party of three", "five of ten", "no party"]
+    named = attacks[attacks.named.notna()]
+    table = named.pivot_table(index=["world", "rows", *_OF_ROSTER], columns="attacker", values="named", sort=False)
+    names = ("features alone", "together", "party", "party, everybody's features")
+    lines = [
+        [str(world), f"{n}", f"{attacking} of {parties}", *(f"{means[name]:.3f}" for name in names)]
+        for (world, n, parties, attacking), means in table.iterrows()
+    ]
+    named_heads = ["features", "rows of others", "parties that attack", *names]
+    words = "How often classes are rightly named: by the rule of the features, and with each attacker's guess added."
+    return "\n\n".join((markdown(heads, rows), words, markdown(named_heads, lines)))
+
+
+def _with_interval(row: Any) -> str:
+    return f"{row.mean:.2f} ± {(row.high - row.low) / 2:.2f}"
 
 
 def _members(members: pd.DataFrame) -> str:
     rows = []
-    for named, of in members.groupby(list(_OF_MEMBERSHIP[:-1]), sort=False):
-        table, n, rare, of_kind, D, s = named
-        cells = {row.attacker: f"{row.mean:.2f} ± {(row.high - row.low) / 2:.2f}" for row in of.itertuples()}
+    for case, of in members.groupby(list(_OF_MEMBERSHIP[:-1]), sort=False):
+        table, n, rare, of_kind, parties, attacking, D, s = case
+        cells = {row.attacker: _with_interval(row) for row in of.itertuples()}
         who = "a class of ten" if rare else "all"
-        rows.append([table, str(n), who, str(of_kind), str(D), f"{s:g}", *(cells[each] for each in _MEMBERSHIP_BY)])
-    return markdown(["table", "rows", "people", "rows of the kind at most", "D", "s", *_MEMBERSHIP_BY], rows)
+        roster = f"{attacking} of {parties}"
+        rows.append(
+            [table, f"{n}", who, f"{of_kind}", roster, f"{D}", f"{s:g}", *(cells[each] for each in _MEMBERSHIP_BY)]
+        )
+    heads = ["table", "rows", "people", "rows of the kind at most", "parties that attack", "D", "s"]
+    return markdown([*heads, *_MEMBERSHIP_BY], rows)
 
 
 def shipped(members: pd.DataFrame) -> str:
