@@ -39,7 +39,7 @@ def small():
 def figures(draws, n_rows, noise, monkeypatch):
     """Mean areas by set and attacker, at this noise in place of the usual one."""
     monkeypatch.setattr(membership, "N_STRANGERS", SMALL["N_STRANGERS"])
-    monkeypatch.setattr(membership, "beyond", lambda n_parties, known=0: noise * (1 if known else 1.2))
+    monkeypatch.setattr(membership, "noise_factor", lambda n_parties, known=0: noise * (1 if known else 1.2))
     found = pd.DataFrame([each for draw in draws for each in draw.figures(n_rows, 3)])
     return found.groupby(["statistics", "attacker"], sort=False)["AUC"].mean().unstack()
 

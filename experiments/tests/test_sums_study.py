@@ -16,20 +16,20 @@ from datacollab_experiments.pays.settings import Setting
 from datacollab_experiments.pays.tables import load_table
 from datacollab_experiments.sums.attacks import N_PUBLIC, N_WIDE, Scene, draw_world
 from datacollab_experiments.sums.membership import Membership
-from datacollab_experiments.sums.plan import ALIKE, ALONE, ROSTERS, SETTINGS, Roster, candidates, ruled
+from datacollab_experiments.sums.plan import ALIKE, ALONE, ROSTERS, SETTINGS, Roster, candidates, rule_for
 from datacollab_experiments.sums.playing import (
-    beyond,
     common_map,
-    contributing,
     exact_total,
-    played,
+    noise_factor,
+    play,
+    rows_of_total,
     statistic_of,
 )
-from datacollab_experiments.sums.rebuilding import Descent, rebuilt
-from datacollab_experiments.sums.report import read_best, shipped
+from datacollab_experiments.sums.rebuilding import Descent, rebuild
+from datacollab_experiments.sums.report import package_table, read_best
 
 SMALL = Setting(dataset="breast-cancer", n_parties=4, n_per_party=30, defence="sums")
-RULE = ruled(alike=False)
+RULE = rule_for(alike=False)
 
 
 @pytest.fixture(scope="module")
@@ -61,13 +61,13 @@ def test_there_are_24_settings_that_count():
 
 @pytest.mark.parametrize("alike", [True, False])
 def test_the_rule_is_one_of_the_candidates(alike):
-    assert ruled(alike=alike) in candidates(alike=alike)
+    assert rule_for(alike=alike) in candidates(alike=alike)
 
 
 def test_without_noise_the_total_is_one_ridge_on_all_rows(drawn):
     common, unit = common_map(drawn, 32)
     statistic = statistic_of(drawn, 32, 0.0)
-    rows = [Rows(own.X / unit, own.y) for own in contributing(drawn)]
+    rows = [Rows(own.X / unit, own.y) for own in rows_of_total(drawn)]
     model = statistic.solve(exact_total(statistic, common, rows))
     X, y = np.vstack([own.X for own in rows]), np.concatenate([own.y for own in rows])
     assert len(y) == 4 * 30 + 100  # the public rows have targets
@@ -79,28 +79,28 @@ def test_without_noise_the_total_is_one_ridge_on_all_rows(drawn):
     assert_allclose(model.intercept, means + (one.intercept_ - means) * model.reliability, atol=1e-8)
 
 
-def test_who_holds_which_rows_changes_nothing_that_is_played(drawn):
+def test_who_holds_which_rows_changes_nothing_that_is_play(drawn):
     X = np.vstack([own.X for own in drawn.parties.values()])
     y = np.concatenate([own.y for own in drawn.parties.values()])
     parties = {name: Rows(X[k::4], y[k::4]) for k, name in enumerate(drawn.parties)}
-    before = [score for *_, score in played(drawn, [RULE])]
-    after = [score for *_, score in played(replace(drawn, parties=parties), [RULE])]
+    before = [score for *_, score in play(drawn, [RULE])]
+    after = [score for *_, score in play(replace(drawn, parties=parties), [RULE])]
     assert_allclose(before, after, atol=1e-9)
 
 
 @pytest.mark.parametrize(("n_parties", "others"), [(10, 5), (5, 2), (3, 2), (4, 2)])
 def test_parties_that_do_not_collude_leave_s_and_all_together_more(n_parties, others):
-    assert_allclose(beyond(n_parties) ** 2, n_parties / others)
-    assert_allclose(beyond(n_parties, known=1) ** 2, (n_parties - 1) / others)
+    assert_allclose(noise_factor(n_parties) ** 2, n_parties / others)
+    assert_allclose(noise_factor(n_parties, known=1) ** 2, (n_parties - 1) / others)
 
 
 @pytest.mark.parametrize("roster", ROSTERS)
 def test_rosters_are_as_many_attackers_as_the_noise_allows_for(roster):
     """They are left with s itself: one more would be left with less, and is not promised anything."""
-    assert_allclose(beyond(roster.n_parties, known=roster.n_colluding), 1)
+    assert_allclose(noise_factor(roster.n_parties, known=roster.n_colluding), 1)
     others = roster.n_parties - roster.n_colluding
     n = 300 * others
-    assert roster.known_beside(n) == 300 * roster.n_colluding == roster.known_of(300 * roster.n_parties)
+    assert roster.n_known_beside(n) == 300 * roster.n_colluding == roster.n_known_of(300 * roster.n_parties)
 
 
 @pytest.mark.parametrize("roster", ROSTERS)
@@ -113,7 +113,7 @@ def test_worst_rosters_together_see_noise_s_and_reckon_with_it(roster, target, m
             columns = of.statistic.n_outputs
             deviation = np.r_[np.full(of.D, noise / 0.5), noise / 0.25] * np.sqrt(columns / 2)
             assert_allclose(noise, s)
-            squares.append(np.mean(((crossed - of.crossed(of.exact)) / deviation) ** 2))
+            squares.append(np.mean(((crossed - of.cross_moments(of.exact)) / deviation) ** 2))
         return iter(())
 
     for seed in range(8):
@@ -161,9 +161,9 @@ def test_targets_that_are_two_classes_are_one_number_with_the_noise_of_two():
     """A class is -1 or 1; with Σ v t and Σ t of classes 0 and 1 in the total, the attacker takes their difference."""
     of = scene(50, 16, target="classes")
     assert set(np.unique(of.target)) == {-1.0, 1.0}
-    assert_allclose(of.crossed(of.exact), of.features.T @ of.target, atol=1e-9)
+    assert_allclose(of.cross_moments(of.exact), of.features.T @ of.target, atol=1e-9)
     normal = np.random.default_rng(0).normal(size=(4000, of.statistic.n_numbers)) * of.statistic.noise_of_each
-    noise = np.std([of.crossed(each) for each in normal], axis=0)
+    noise = np.std([of.cross_moments(each) for each in normal], axis=0)
     # What `Known.posterior` reckons with: twice the variance of one column, and s / √2 in each number.
     assert_allclose(noise[:-1], np.sqrt(2 / 2) / 0.5, rtol=0.1)
     assert_allclose(noise[-1], np.sqrt(2 / 2) / 0.25, rtol=0.1)
@@ -198,7 +198,7 @@ def test_exact_sums_of_fewer_people_than_components_give_every_target_away():
 
 def test_attack_on_sums_is_the_posterior_mean_of_a_gaussian_model():
     of, noise, weight = scene(30, 16), 0.1, 1.0
-    crossed = of.crossed(of.exact)
+    crossed = of.cross_moments(of.exact)
     target, beyond_ = of.known.posterior(crossed, noise, weight)
     # Naively: all unknown numbers (w, e) and all that is observed, in one joint normal distribution.
     n, p, known = 30, 17, of.known
@@ -210,7 +210,7 @@ def test_attack_on_sums_is_the_posterior_mean_of_a_gaussian_model():
     error = np.diag(np.r_[variances, np.full(len(known.Phi), of.deviation**2)])
     gain = prior @ observed.T @ np.linalg.inv(observed @ prior @ observed.T + error)
     mean = gain @ np.r_[crossed - known.Phi.T @ known.t, known.t]
-    assert len(known.t) == N_PUBLIC + TEN.known_beside(30)
+    assert len(known.t) == N_PUBLIC + TEN.n_known_beside(30)
     assert_allclose(beyond_, mean[p:], atol=1e-5)
     assert_allclose(target, of.others @ mean[:p] + mean[p:], atol=1e-5)
 
@@ -257,10 +257,10 @@ def test_members_are_told_from_others_by_a_total_unless_noise_drowns_it():
 def test_what_parties_see_of_membership_is_what_was_measured():
     """The package's table is what the command in its first line makes of the study's, and its most in each case."""
     study = pd.read_csv(Path(__file__).parents[2] / "docs" / "results" / "sums" / "membership.csv")
-    assert Path(datacollab.sums.__file__).with_name("membership.csv").read_text("utf-8") == shipped(study)
+    assert Path(datacollab.sums.__file__).with_name("membership.csv").read_text("utf-8") == package_table(study)
     kinds = study.table.map(lambda name: "alike" if name in ALIKE else "own columns" if name == "wide" else "table")
     for kind, n_components in (("table", 128), ("alike", 128), ("own columns", N_WIDE)):
-        rule, of = ruled(alike=kind == "alike"), study[kinds == kind]
+        rule, of = rule_for(alike=kind == "alike"), study[kinds == kind]
         for each in measured_membership(kind):
             assert (each.n_components, each.noise) == (n_components, rule.noise)
             same = of[(of.rows == each.n_rows) & (of["class of ten"] == each.rare) & (of.s == rule.noise)]
@@ -283,7 +283,7 @@ def test_the_gradient_of_the_misfit_is_that_of_differences():
 
 @pytest.mark.slow
 def test_few_rows_come_back_from_an_exact_total_and_not_from_a_noisy_one():
-    exact = dict(rebuilt("breast-cancer", 8, 0, replace(RULE, noise=0.0)))
-    noisy = dict(rebuilt("breast-cancer", 8, 0, replace(RULE, noise=0.5)))
+    exact = dict(rebuild("breast-cancer", 8, 0, replace(RULE, noise=0.0)))
+    noisy = dict(rebuild("breast-cancer", 8, 0, replace(RULE, noise=0.5)))
     assert exact["rebuilt, median"] < 0.5 * exact["nearest of 400 rows, median"]
     assert noisy["rebuilt, median"] > 0.8 * exact["nearest of 400 rows, median"]

@@ -29,7 +29,7 @@ from ..pays.columns import Array
 from ..pays.draws import Draw, Rows
 from ..pays.library import Predict
 from ..pays.trial import made_rows
-from ..sums.membership import turned_and_back, turned_back
+from ..sums.membership import find_turn_back, turn_and_undo
 from ..sums.playing import matrix_of
 from .messages import Kind, Message, Model, Points, Total
 
@@ -297,7 +297,7 @@ class MaskedSums(Method):
         s = plan.noise * plan.agreed.excess
         returned = Model(lambda rows: model.fit.predict(kind.common.transform(rows)))
         turn, D, size = library.secrets(drawn, "turn"), kind.common.n_components, kind.statistic.size
-        seen = turned_and_back(matrix_of(total, size), kind.u.T @ kind.u, D, turn)
+        seen = turn_and_undo(matrix_of(total, size), kind.u.T @ kind.u, D, turn)
         others = total - parts[ACCOMPLICE] - noises[ACCOMPLICE] - public
         return Played(
             models=[lambda rows: model.predict_proba(kind.common.transform(rows))],
@@ -389,7 +389,7 @@ class SharedRows(Method):
             both = np.hstack([Z, np.eye(drawn.n_classes)[y], np.ones((len(Z), 1))])
             return np.asarray(both.T @ both / len(Z))
 
-        back = turned_back(moments(centred, rows.y), moments(guess.transform(kind.X), kind.y), D)
+        back = find_turn_back(moments(centred, rows.y), moments(guess.transform(kind.X), kind.y), D)
         return Points(Rows(centred @ back, rows.y), guess.transform)
 
 

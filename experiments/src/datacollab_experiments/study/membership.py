@@ -44,7 +44,7 @@ from datacollab import study
 from datacollab.study import CategoryColumn, LeastSquares, NumberColumn, Statistic
 
 from ..harness import markdown, r_table
-from ..sums.playing import beyond
+from ..sums.playing import noise_factor
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -221,8 +221,8 @@ class StudyDraw:
         random = np.random.default_rng([self.seed, n_rows, n_parties, 63])
         *others, own = np.array_split(self.pool[:n_rows], n_parties)
         n_others = n_rows - len(own)
-        left = beyond(n_parties, known=1)
-        every = beyond(n_parties)
+        left = noise_factor(n_parties, known=1)
+        every = noise_factor(n_parties)
         residuals: dict[str, dict[str, Array]] = {who: {} for who in ATTACKERS}
         for name, added in self.table.added.items():
             rest = np.sum([added.dealt(each, random) for each in others], axis=0)

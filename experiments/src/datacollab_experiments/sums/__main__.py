@@ -1,4 +1,4 @@
-"""Play, attack, look at the further tables, and write tables; what is there already is not computed again."""
+"""Play, attack, look at the further tables, and write tables; draws that are there are not computed again."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ from .plan import (
     Roster,
     Variant,
     candidates,
-    ruled,
+    rule_for,
 )
-from .playing import played
-from .rebuilding import rebuilt
-from .report import shipped, write_report
+from .playing import play
+from .rebuilding import rebuild
+from .report import package_table, write_report
 
 Row = Mapping[str, object]
 
 
 def scores_of(setting: Setting, seed: int, data_dir: Path | None) -> Iterator[Row]:
-    """All candidates in one draw of `pays`."""
+    """Yield scores of all candidates in one draw of `pays`."""
     drawn = draw(load_table(setting.dataset, data_dir), setting, seed)
-    for variant, columns, score in played(drawn, candidates(alike=setting.dataset in ALIKE)):
+    for variant, columns, score in play(drawn, candidates(alike=setting.dataset in ALIKE)):
         yield {"setting": setting.label, "seed": seed, **_facts(variant), "columns": columns, "score": score}
 
 
@@ -59,7 +59,7 @@ def _facts(variant: Variant) -> Row:
 
 def attacks_of(name: str, seed: int, data_dir: Path | None) -> Iterator[Row]:
     """Yield all attacks in one draw of a world, on both kinds of targets."""
-    rule = ruled(alike=name in ALIKE)
+    rule = rule_for(alike=name in ALIKE)
     for roster, n_others in product((*ROSTERS, ALONE), WORLDS[name]):
         world = draw_world(name, roster, n_others, seed, data_dir)
         for target in TARGETS:
@@ -76,7 +76,7 @@ def _of_roster(roster: Roster) -> Row:
 
 def membership_of(name: str, seed: int, data_dir: Path | None) -> Iterator[Row]:
     """Yield all attacks on membership in one draw."""
-    rule = ruled(alike=name in ALIKE)
+    rule = rule_for(alike=name in ALIKE)
     cases = [(rows, False, N_AUXILIARY, roster) for rows in MEMBERS[name] for roster in ROSTERS]
     cases += [(MEMBERS_OF_RARE_CLASS[name], True, N_AUXILIARY, roster) for roster in ROSTERS]
     if name in MANY_AUXILIARY:
@@ -90,40 +90,47 @@ def membership_of(name: str, seed: int, data_dir: Path | None) -> Iterator[Row]:
 
 
 def rebuilding_of(name: str, seed: int, data_dir: Path | None) -> Iterator[Row]:
-    """Rows rebuilt in one draw, by the rule and without noise."""
-    rule = ruled(alike=name in ALIKE)
+    """Yield figures of rows rebuilt in one draw, by the rule and without noise."""
+    rule = rule_for(alike=name in ALIKE)
     for rows, s in product(REBUILT[name], (rule.noise, 0.0)):
-        said: Row = {"table": name, "rows": rows, "D": rule.components, "s": s, "seed": seed}
-        yield {**said, **dict(rebuilt(name, rows, seed, replace(rule, noise=s), data_dir))}
+        case: Row = {"table": name, "rows": rows, "D": rule.components, "s": s, "seed": seed}
+        yield {**case, **dict(rebuild(name, rows, seed, replace(rule, noise=s), data_dir))}
 
 
 def further_of(name: str, seed: int) -> Iterator[Row]:
-    """The rule, and what parties have without sums, in one draw of a further table."""
+    """Yield scores of the rule, and of parties without sums, in one draw of a further table."""
     for labelled in (True, False):
         setting = further_setting(name, labelled=labelled)
         drawn = draw(further_table(name), setting, seed)
-        said: Row = {"setting": setting.label, "seed": seed}
-        for _, _, score in played(drawn, [ruled(alike=False)]):
-            yield {**said, "method": "sums", "score": score}
+        case: Row = {"setting": setting.label, "seed": seed}
+        for _, _, score in play(drawn, [rule_for(alike=False)]):
+            yield {**case, "method": "sums", "score": score}
         for method, score in without_sums(drawn).items():
-            yield {**said, "method": method, "score": score}
+            yield {**case, "method": method, "score": score}
 
 
-def computed(path: Path, done: str, make: Iterable[Row]) -> None:
+def append_draw(path: Path, done: str, make: Iterable[Row]) -> None:
     """Append rows to a file, all of one draw or none."""
     marks = path.with_suffix(".done")
     if marks.exists() and done in marks.read_text(encoding="utf-8").splitlines():
         return
-    rows = list(make)
+    # A draw counts once its mark is written: rows first, so that one that was stopped is computed again.
+    rows = [{key: _format(value) for key, value in row.items()} for row in make]
     is_new = not path.exists()
     with path.open("a", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, list(rows[0]))
         if is_new:
             writer.writeheader()
-        writer.writerows({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+        writer.writerows(rows)
     with marks.open("a", encoding="utf-8") as stream:
         stream.write(f"{done}\n")
     print(done, flush=True)
+
+
+def _format(value: object) -> object:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return value
 
 
 Cells = Iterator[tuple[str, Iterator[Row]]]
@@ -165,6 +172,7 @@ PARTS: dict[str, Callable[[Path | None], Cells]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Compute the parts that are named, and write tables."""
     parser = argparse.ArgumentParser(prog="python -m datacollab_experiments.sums", description=__doc__)
     parser.add_argument("part", choices=(*PARTS, "report", "ship"), nargs="+")
     parser.add_argument("--output", type=Path, default=Path("output/sums"))
@@ -182,12 +190,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     for part in (part for part in PARTS if part in options.part):
         for done, rows in PARTS[part](options.data_dir):
-            computed(folder / f"{part}.csv", done, rows)
+            append_draw(folder / f"{part}.csv", done, rows)
     if "report" in options.part:
         write_report(folder, options.pays, options.copy_to or folder / "report")
     if "ship" in options.part:
         members = pd.read_csv((options.copy_to or folder / "report") / "membership.csv")
-        options.ship_to.write_text(shipped(members), encoding="utf-8")
+        options.ship_to.write_text(package_table(members), encoding="utf-8")
     return 0
 
 

@@ -1,4 +1,4 @@
-r"""Targets beyond what features tell, as read from a total, or from the model that comes back.
+r"""Targets beyond the part that features tell, as read from a total, or from the model that comes back.
 
 Features are made up or real.  Targets are made up: a smooth rule of the features, of variance 1, and normal noise of
 variance 1 that nothing tells.  They are numbers, or two classes: whether rule and noise are above 0 together.  An
@@ -13,7 +13,7 @@ on numbers.  Of two classes t is -1 or 1, and e is taken to be Gaussian.
 Parties have as many rows each; 100 public rows with targets are in the total as well, and make the map.  Attackers:
 
 * "together": analyst and all parties that collude, who know everybody's features, and their own rows, noise and secret;
-* "party": these parties without the analyst, from what the returned model says of a person;
+* "party": these parties without the analyst, from the returned model's output for a person;
 * "party, everybody's features": the same, who know these and the penalty, and turn the model back into sums;
 * "analyst": alone, with everybody's features and the public rows, and without the secret; no party attacks.
 """
@@ -35,7 +35,7 @@ from datacollab.sums import CommonMap, RidgeFromSums, RidgeSums
 from ..pays.columns import Array
 from ..pays.tables import Table, load_table
 from .plan import ALIKE, Roster, Variant
-from .playing import beyond, matrix_of, secret, units
+from .playing import matrix_of, noise_factor, secret, units
 
 N_WIDE = 150
 N_WIDE_ROWS = 6000
@@ -56,7 +56,7 @@ _MOST_ROWS = 8000
 Target = Literal["numbers", "classes"]
 TARGETS: tuple[Target, ...] = get_args(Target)
 Readings = Iterator[tuple[str, str, float, float]]
-"""Attacker, how it reads, the correlation, and how often a class is rightly named; not a number where there are none."""
+"""Attacker, way of reading, correlation, and how often a class is rightly named: NaN of numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ def draw_world(name: str, roster: Roster, n_others: int, seed: int, data_dir: Pa
         If the table has too few rows for `n_others` of the parties that do not attack, and those that do.
     """
     generator = np.random.default_rng([seed, 41])
-    n_known = N_PUBLIC + roster.known_beside(n_others)
+    n_known = N_PUBLIC + roster.n_known_beside(n_others)
     n = n_known + n_others
     if name == "made-up":
         X = generator.normal(size=(n, N_COLUMNS))
@@ -166,7 +166,7 @@ class Scene:
         self.public = Known(self, N_PUBLIC)
 
     def score(self, guess: Array) -> tuple[float, float]:
-        """Return the correlation of a guess with what features do not tell, and how often classes are rightly named.
+        """Return a guess's correlation with the part that features do not tell, and how often it names classes rightly.
 
         Attackers who name a class know the rule, and add the guess to it, on the scale that is best for people at
         large.
@@ -175,6 +175,7 @@ class Scene:
         correlation = float(np.corrcoef(guess, self.beyond)[0, 1])
         if not self.has_classes:
             return correlation, np.nan
+        # The scale is the one that regression would find: attackers can learn it from people of their own.
         scaled = (guess - guess.mean()) / guess.std() * correlation * self.beyond.std()
         return correlation, self.rightly_named(self.rule + scaled)
 
@@ -186,19 +187,20 @@ class Scene:
         """Yield each attacker's readings in every way."""
         s = variant.noise
         n_parties = self.roster.n_parties
-        of_all = beyond(n_parties)
-        of_others = beyond(n_parties, known=self.roster.n_colluding)
+        of_all = noise_factor(n_parties)
+        of_others = noise_factor(n_parties, known=self.roster.n_colluding)
         generator = np.random.default_rng([self.seed, 42])
         own, left = generator.normal(size=(2, self.statistic.n_numbers)) * self.statistic.noise_of_each * s
         own *= (of_all**2 - of_others**2) ** 0.5
         left *= of_others
         total = self.exact + own + left
+        # Without a party the analyst knows no secret, and has to undo the map's rotation first.
         if self.roster.n_colluding == 0:
             yield from self._align(total, s * of_all)
             return
         if self.has_classes:
             yield "features alone", "rule", 0.0, self.rightly_named(self.rule)
-        yield from self.known.readings("together", self.crossed(self.exact + left), s * of_others)
+        yield from self.known.readings("together", self.cross_moments(self.exact + left), s * of_others)
         model = self.statistic.solve(total, noise=s * of_all, least_penalty=variant.least)
         outputs = self.v @ self._slope(model) + float(model.intercept @ self.contrast)
         yield "party", "target", *self.score(outputs[-len(self.beyond) :] - self.rule)
@@ -207,7 +209,7 @@ class Scene:
             yield "party", f"beyond, prior {weight:g}", *self.score(guess)
         yield from self._invert(model, own, s * of_others)
 
-    def crossed(self, total: Array) -> Array:
+    def cross_moments(self, total: Array) -> Array:
         """Return Σ v t and Σ t of a total."""
         M = matrix_of(total, self.statistic.size)
         crossed = np.append(M[: self.D, self.D : -1] @ self.contrast / ETA, M[self.D : -1, -1] @ self.contrast / ETA**2)
@@ -218,14 +220,14 @@ class Scene:
         return np.asarray(model.coefficients @ self.contrast) / (model.reliability or (1.0,))[0]
 
     def _invert(self, model: RidgeFromSums, own: Array, noise: float) -> Readings:
-        """W = (S + E + αI)⁻¹ b with S of the features: (S + αI) W is b less E W and what the model's own noise adds."""
+        """W = (S + E + αI)⁻¹ b with S of the features: (S + αI) W is b less E W and the model's own noise."""
         n = len(self.v)
         w = self._slope(model)
         mean_v = self.v.mean(axis=0)
         mean_t = float((model.intercept + mean_v @ model.coefficients) @ self.contrast)
         S = (self.v - mean_v).T @ (self.v - mean_v) + model.alpha * np.eye(self.D)
         crossed = np.append(S @ w + n * mean_v * mean_t, n * mean_t)
-        mine = self.crossed(own)
+        mine = self.cross_moments(own)
         mine[:-1] -= matrix_of(own, self.statistic.size)[: self.D, : self.D] @ w
         further = noise**2 / 2 * float(w @ w) * np.eye(self.D + 1)
         # The model's own noise of two classes is the same, with opposite signs.
@@ -233,9 +235,9 @@ class Scene:
         yield from self.known.readings("party, everybody's features", crossed - mine, noise, further=further)
 
     def _align(self, total: Array, noise: float) -> Readings:
-        """Join eigenvectors of both moments, with signs from what a model of the public rows expects."""
+        """Join eigenvectors of both moments, with signs as a model of the public rows expects them."""
         turn = scipy.linalg.qr(np.random.default_rng(43).normal(size=(self.D, self.D)))[0]
-        crossed = self.crossed(total)
+        crossed = self.cross_moments(total)
         v = self.v @ turn
         _, U = scipy.linalg.eigh(matrix_of(total, self.statistic.size)[: self.D, : self.D])
         _, own = scipy.linalg.eigh(v.T @ v)
@@ -257,7 +259,7 @@ class Known:
         self.unknown = scene.features[n_known:]
 
     def fit(self, weight: float) -> Array:
-        """Return what known rows alone say of w."""
+        """Return w as known rows alone tell it."""
         return self._priors[weight][0]
 
     @cached_property

@@ -94,7 +94,8 @@ def draft(public: Any, target: str) -> Project:
 
 def refusals(public: Any, parties: list[Any], target: str) -> list[str]:
     """Return for each party the check that refuses the anchor, or an empty text."""
-    project, policy = draft(public, target), Policy()
+    project = draft(public, target)
+    policy = Policy()
     anchor = anchor_of_rows(project, public, where="public rows")
     found = []
     for table in parties:
@@ -138,7 +139,7 @@ def rows(n_seeds: int) -> Iterator[dict[str, object]]:
 
 def main() -> None:
     """Try all, and write a table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--output", type=Path, required=True)
     given = parser.parse_args()

@@ -2,11 +2,11 @@
 
 Eight tables were looked at while the common map was settled, eight more while the weight of own models was, and eight
 at the end.  A table is dealt to 200 labelled public rows and parties of 100 rows, or of 80 if they are ten; up to 2,000
-other rows judge, by log loss, or by the root mean square error in standard deviations.  What parties hold is alike, or
-each has more of some class or some part of the columns' range.  "Misses" are how far probabilities are from what
-happens, in the mean over ten groups of like ones.
+other rows judge, by log loss, or by the root mean square error in standard deviations.  Parties hold rows that are
+alike, or each has more of some class or some part of the columns' range.  "Misses" are how far probabilities are from
+outcomes, in the mean over ten groups of like ones.
 
-Decided beforehand: what the library does with no option is judged.  It holds if its loss is at most that of a party
+Decided beforehand: the library with no option is judged.  It holds if its loss is at most that of a party
 alone, with its own and the labelled public rows, in 95 % of cells (means over draws); at most that of the average of
 local models, of own rows alone, in 75 %; and below the constant's in all.
 
@@ -111,7 +111,8 @@ UNSEEN = {
 Scheme = Literal["iid", "label-skew", "feature-shift"]
 PARTIES = ((3, 100), (5, 100), (10, 80))
 SEEDS = (0, 1, 2)
-_N_PUBLIC, _MOST_JUDGING = 200, 2000
+_N_PUBLIC = 200
+_MOST_JUDGING = 2000
 _LEAST_PROBABILITY = 1e-3
 _N_GROUPS = 10
 
@@ -120,7 +121,10 @@ def deal(name: str, table: Table, n_parties: int, n_rows: int, scheme: Scheme, s
     """Return columns, targets, and the rows that are public, those of each party, and those that judge."""
     X = r_table(name, table.sha256).drop(columns=["rownames", *table.without], errors="ignore")
     X = X.dropna(subset=[table.target])
-    y = X.pop(table.target).to_numpy(dtype=np.float64 if table.is_number else str)
+    dtype: type = str
+    if table.is_number:
+        dtype = np.float64
+    y = X.pop(table.target).to_numpy(dtype=dtype)
     for column in X:
         if X[column].dtype.kind not in "if":
             X[column] = X[column].astype(object).where(X[column].notna(), None)
@@ -132,16 +136,23 @@ def deal(name: str, table: Table, n_parties: int, n_rows: int, scheme: Scheme, s
     return X, y, public, [dealt[rows] for rows in split.indices.values()], rest[:_MOST_JUDGING]
 
 
+def aims_of(table: Table, y: NDArray[Any]) -> dict[str, Any]:
+    """Return the limits of numbers, or all classes, as `RidgeSums` takes them."""
+    if table.is_number:
+        return {"limits": fences(y)}
+    return {"classes": np.unique(y)}
+
+
 def cell(name: str, table: Table, n_parties: int, n_rows: int, scheme: Scheme, seed: int) -> dict[str, float]:
     """Return the loss of each way in one draw."""
     X, y, public, parties, judges = deal(name, table, n_parties, n_rows, scheme, seed)
     with warnings.catch_warnings():
-        # Of categories that public rows lack, of few events and of long tails: those are what is judged.
+        # Of categories that public rows lack, of few events and of long tails: those are judged.
         warnings.simplefilter("ignore")
         space = CommonSpace(X.iloc[public], secret(seed), unknown="allow")
         keys = {place: MaskKey.generate() for place in range(n_parties)}
         learnt = np.concatenate([public, *parties])
-        aims: dict[str, Any] = {"limits": fences(y[learnt])} if table.is_number else {"classes": np.unique(y[learnt])}
+        aims = aims_of(table, y[learnt])
         rule = space.recommended
         plan = SumsPlan(
             {place: key.public for place, key in keys.items()},
@@ -150,10 +161,14 @@ def cell(name: str, table: Table, n_parties: int, n_rows: int, scheme: Scheme, s
             noise=rule.noise,
             least_penalty=rule.least_penalty,
         )
-        encoded, mapped = space.encode(X), space.transform(X)
+        encoded = space.encode(X)
+        mapped = space.transform(X)
         messages = []
         for place, rows in enumerate(parties):
-            added = (mapped[public], y[public]) if place == 0 else None
+            # The first party adds the public rows, for all.
+            added = None
+            if place == 0:
+                added = (mapped[public], y[public])
             # Repeatable here, as noise never should be outside of a study.
             noise_key = secret(1000 * (1 + seed) + place)
             key = keys[place]
@@ -164,27 +179,30 @@ def cell(name: str, table: Table, n_parties: int, n_rows: int, scheme: Scheme, s
             fit_own_model(plan.statistic, (encoded[rows], y[rows]), (encoded[public], y[public])) for rows in parties
         ]
         central = fit_own_model(plan.statistic, (encoded[learnt], y[learnt]))
-        said = X.iloc[judges]
+        judging = X.iloc[judges]
         homes = [CombinedModel(space, model, each) for each in with_public]
-        locals_ = [_outputs(CombinedModel(space, model, each), said, "local") for each in own if each is not None]
-        usual = y[learnt].mean() if table.is_number else (y[learnt][:, None] == plan.classes).mean(axis=0)
-        loss = Loss(y[judges], None if table.is_number else np.asarray(plan.classes))
+        locals_ = [_outputs(CombinedModel(space, model, each), judging, "local") for each in own if each is not None]
+        loss = Loss(y[judges], aims.get("classes"))
+        usual = y[learnt].mean() if table.is_number else (y[learnt][:, None] == aims["classes"]).mean(axis=0)
         return {
-            "combined": float(np.mean([loss(_outputs(home, said, None)) for home in homes])),
-            "common": loss(_outputs(homes[0], said, "collaboration")),
-            "alone": float(np.mean([loss(_outputs(home, said, "local")) for home in homes])),
+            "combined": float(np.mean([loss(_outputs(home, judging, None)) for home in homes])),
+            "common": loss(_outputs(homes[0], judging, "collaboration")),
+            "alone": float(np.mean([loss(_outputs(home, judging, "local")) for home in homes])),
             "average of locals": loss(np.mean(locals_, axis=0)),
             "constant": loss(np.broadcast_to(usual, (len(judges), *np.shape(usual)))),
-            "one place": loss(_outputs(CombinedModel(space, model, central), said, "local")),
-            "misses": float(np.mean([loss.misses(_outputs(home, said, None)) for home in homes])),
-            "misses alone": float(np.mean([loss.misses(_outputs(home, said, "local")) for home in homes])),
+            "one place": loss(_outputs(CombinedModel(space, model, central), judging, "local")),
+            "misses": float(np.mean([loss.misses(_outputs(home, judging, None)) for home in homes])),
+            "misses alone": float(np.mean([loss.misses(_outputs(home, judging, "local")) for home in homes])),
         }
 
 
 def _outputs(home: CombinedModel, X: Any, using: str | None) -> Array:
-    options = {} if using is None else {"using": using}
-    predict = home.predict if home.model.classes is None else home.predict_proba
-    return np.asarray(predict(X, **options), dtype=np.float64)
+    options = {}
+    if using is not None:
+        options["using"] = using
+    if home.model.classes is None:
+        return np.asarray(home.predict(X, **options), dtype=np.float64)
+    return np.asarray(home.predict_proba(X, **options), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -202,7 +220,7 @@ class Loss:
         return float(log_loss(self.truth[is_known], kept / kept.sum(axis=1, keepdims=True), labels=self.classes))
 
     def misses(self, outputs: Array) -> float:
-        """How far probabilities are from what happens: the mean over ten groups of like ones; NaN for numbers."""
+        """Return how far probabilities are from outcomes, in the mean over ten groups of like ones; NaN for numbers."""
         if self.classes is None:
             return np.nan
         happened = (self.truth[:, None] == self.classes).ravel()[outputs.ravel().argsort(kind="stable")]
@@ -215,16 +233,18 @@ class Loss:
 def rows(tables: dict[str, Table]) -> Iterator[dict[str, object]]:
     """Yield the means over draws of each cell, and how often the rule holds so far."""
     for (name, table), (n_parties, n_rows), is_skewed in product(tables.items(), PARTIES, (False, True)):
-        skewed: Scheme = "feature-shift" if table.is_number else "label-skew"
-        scheme = skewed if is_skewed else "iid"
-        found = pd.DataFrame([cell(name, table, n_parties, n_rows, scheme, seed) for seed in SEEDS]).mean()
-        said = {"table": name, "parties": n_parties, "scheme": scheme, "draws": len(SEEDS)}
-        yield said | {way: round(value, 4) for way, value in found.items()}
+        scheme: Scheme = "iid"
+        if is_skewed:
+            # Numbers have no classes that parties could have more of.
+            scheme = "feature-shift" if table.is_number else "label-skew"
+        means = pd.DataFrame([cell(name, table, n_parties, n_rows, scheme, seed) for seed in SEEDS]).mean()
+        case = {"table": name, "parties": n_parties, "scheme": scheme, "draws": len(SEEDS)}
+        yield case | {way: round(value, 4) for way, value in means.items()}
 
 
 def main() -> None:
     """Play all, write a table, and say in how many cells each demand holds."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--tables", choices=("seen", "weighed", "unseen", "all"), default="all")
     given = parser.parse_args()
@@ -235,7 +255,8 @@ def main() -> None:
             if not made:
                 writer = csv.DictWriter(stream, list(row), lineterminator="\n")
                 writer.writeheader()
-            writer.writerow({name: None if found != found else found for name, found in row.items()})
+            # Numbers have no misses: an empty entry.
+            writer.writerow({name: value for name, value in row.items() if value == value})
             stream.flush()
             made.append(row)
             print(row, flush=True)

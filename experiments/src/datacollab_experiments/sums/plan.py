@@ -1,4 +1,4 @@
-"""What is compared, and what counts as good enough: fixed before anything was run.
+"""The comparison, and the demands on it: fixed before anything was run.
 
 The rule names D, s and the least penalty by kind of columns, and nothing else: a project is drafted before anybody
 knows how many rows there will be.  It is chosen among `CANDIDATES` on the 24 settings of `pays` whose defence is
@@ -8,7 +8,7 @@ and safety pull apart, the safety of parties decides.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 from datacollab.sums import recommended
@@ -21,7 +21,7 @@ BESIDE: tuple[Setting, ...] = tuple(
     for each in PRESETS["quick"].settings
     if each.defence == "none" and (each.n_public == 0 or each.split == "label-skew")
 )
-"""Declared ranges alone, and label skew: reported, and no part of what the rule is judged by."""
+"""Declared ranges alone, and label skew: reported, and no part of the rule's judgement."""
 SEEDS = (0, 1, 2, 3, 4)
 ALIKE = ("digits", "mnist", "fashion-mnist", "ujiindoorloc")
 """Pixels and signal strengths: at least 50 columns, all numbers, all with one declared range."""
@@ -36,7 +36,7 @@ class Variant:
     components : int
         D at most.
     noise : float
-        s: what the parties that do not collude leave in each number of the total.
+        s: the noise that parties which do not collude leave in each number of the total.
     least : float
         The least penalty, as a multiple of the operator norm of all noise in the total.
     """
@@ -47,14 +47,15 @@ class Variant:
 
 
 def candidates(*, alike: bool) -> list[Variant]:
-    """All that are played."""
-    noises, leasts = ((0.03, 0.04, 0.05, 0.07), (1.0, 0.5)) if alike else ((0.1, 0.12, 0.15, 0.2), (1.0,))
-    every = product((128, 256), noises, leasts)
+    """Return all that are played."""
+    every = product((128, 256), (0.1, 0.12, 0.15, 0.2), (1.0,))
+    if alike:
+        every = product((128, 256), (0.03, 0.04, 0.05, 0.07), (1.0, 0.5))
     return [Variant(components=D, noise=s, least=least) for D, s, least in every]
 
 
-def ruled(*, alike: bool) -> Variant:
-    """What the library does: chosen among the candidates before the further tables were looked at."""
+def rule_for(*, alike: bool) -> Variant:
+    """Return the library's way: chosen among the candidates before the further tables were looked at."""
     rule = recommended(alike=alike)
     return Variant(components=rule.n_components, noise=rule.noise, least=rule.least_penalty)
 
@@ -73,11 +74,11 @@ class Roster:
     n_parties: int
     n_colluding: int
 
-    def known_of(self, n_rows: int) -> int:
+    def n_known_of(self, n_rows: int) -> int:
         """Return how many of all rows the attackers hold."""
         return n_rows * self.n_colluding // self.n_parties
 
-    def known_beside(self, n_others: int) -> int:
+    def n_known_beside(self, n_others: int) -> int:
         """Return how many rows the attackers hold, if the parties that do not attack hold `n_others`."""
         return round(n_others * self.n_colluding / (self.n_parties - self.n_colluding))
 
@@ -122,7 +123,10 @@ MANY_AUXILIARY = {"mlc_churn": 1000}
 of ten parties, such attackers read less of flchain.
 """
 REBUILT = {"digits": (40, 100, 250), "mlc_churn": (40, 100, 250)}
-N_MEMBERSHIP_DRAWS, N_REBUILT_DRAWS = 10, 2
+N_MEMBERSHIP_DRAWS = 10
+N_REBUILT_DRAWS = 2
 
-LEAST_ABOVE_AVERAGE, MOST_BELOW_AVERAGE, LEAST_ABOVE_OWN = 20, 2, 22
+LEAST_ABOVE_AVERAGE = 20
+MOST_BELOW_AVERAGE = 2
+LEAST_ABOVE_OWN = 22
 """Of 24 settings: above the average of locals, below it beyond chance, above own."""
