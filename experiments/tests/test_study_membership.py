@@ -126,6 +126,6 @@ def test_package_and_page_have_what_was_measured():
     assert means["standard error of AUC"].max() < 0.02
     assert (ROOT / membership.PACKAGE).read_text(encoding="utf-8") == membership.package_file(means)
     page = (ROOT / membership.PAGE).read_text(encoding="utf-8")
-    assert membership.with_table(page, membership.page_table(means)) == page
+    assert membership.replace_table(page, membership.page_table(means)) == page
     with pytest.raises(ValueError, match="no table"):
-        membership.with_table("A page.", membership.page_table(means))
+        membership.replace_table("A page.", membership.page_table(means))

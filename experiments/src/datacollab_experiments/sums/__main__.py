@@ -62,6 +62,7 @@ def attacks_of(name: str, seed: int, data_dir: Path | None) -> Iterator[Row]:
     rule = rule_for(alike=name in ALIKE)
     for roster, n_others in product((*ROSTERS, ALONE), WORLDS[name]):
         world = draw_world(name, roster, n_others, seed, data_dir)
+        # Numbers and classes are of the same people, with the same rule and noise.
         for target in TARGETS:
             case = {"world": name, "target": target, **_of_roster(roster), "rows": n_others, **_facts(rule)}
             scene = Scene(world, rule.components, seed, roster, target)
@@ -112,6 +113,7 @@ def further_of(name: str, seed: int) -> Iterator[Row]:
 def append_draw(path: Path, done: str, make: Iterable[Row]) -> None:
     """Append rows to a file, all of one draw or none."""
     marks = path.with_suffix(".done")
+    # Runs of hours are stopped and go on: a draw that is marked is not computed again.
     if marks.exists() and done in marks.read_text(encoding="utf-8").splitlines():
         return
     # A draw counts once its mark is written: rows first, so that one that was stopped is computed again.
@@ -142,7 +144,7 @@ def _scores(data_dir: Path | None) -> Cells:
 
 
 def _attacks(data_dir: Path | None) -> Cells:
-    # World by world: a table of pictures takes half a minute to read.
+    # AttackedWorld by world: a table of pictures takes half a minute to read.
     for name, seed in product(WORLDS, range(N_DRAWS)):
         yield f"{name}, seed {seed}", attacks_of(name, seed, data_dir)
 
@@ -193,6 +195,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             append_draw(folder / f"{part}.csv", done, rows)
     if "report" in options.part:
         write_report(folder, options.pays, options.copy_to or folder / "report")
+    # The package's table comes from the committed one, so that everybody can make it again.
     if "ship" in options.part:
         members = pd.read_csv((options.copy_to or folder / "report") / "membership.csv")
         options.ship_to.write_text(package_table(members), encoding="utf-8")

@@ -60,7 +60,7 @@ Readings = Iterator[tuple[str, str, float, float]]
 
 
 @dataclass(frozen=True, eq=False)
-class World:
+class AttackedWorld:
     """Rows in units of the map, and their targets' two parts; public rows first, the attackers', then the others'."""
 
     X: Array
@@ -74,6 +74,7 @@ class World:
 
 def table_of(name: str, data_dir: Path | None = None) -> Table:
     """Return a table of `pays`, or "wide": 150 independent columns, of which ten tell the class."""
+    # Public tables are narrow, or hold most of their variance in few directions: this one does neither.
     if name != "wide":
         return load_table(name, data_dir)
     generator = np.random.default_rng(44)
@@ -82,7 +83,7 @@ def table_of(name: str, data_dir: Path | None = None) -> Table:
     return Table(name=name, task="classification", rows=X / 8 + 0.5, y=y, columns=())
 
 
-def draw_world(name: str, roster: Roster, n_others: int, seed: int, data_dir: Path | None = None) -> World:
+def draw_world(name: str, roster: Roster, n_others: int, seed: int, data_dir: Path | None = None) -> AttackedWorld:
     """Draw a world: "made-up" has ten normal columns, other names are those of tables.
 
     Raises
@@ -104,14 +105,16 @@ def draw_world(name: str, roster: Roster, n_others: int, seed: int, data_dir: Pa
         every = table.matrix(index, index[:N_PUBLIC]) / units(table.bounds)
         X = every[:n]
         rule = _draw_rule(every, X, generator)
-    return World(X, rule, generator.normal(size=n), n_known, alike=name in ALIKE)
+    return AttackedWorld(X, rule, generator.normal(size=n), n_known, alike=name in ALIKE)
 
 
 def _draw_rule(every: Array, X: Array, generator: np.random.Generator) -> Array:
     """Return a line and a wave along random directions of the standardised columns, of variance 1 over all rows."""
     mean = every.mean(axis=0)
     deviation = every.std(axis=0)
+    # Columns that never vary, such as border pixels, have no standard score.
     used = deviation > 1e-9 * np.abs(every).max()
+    # A line that the model can fit, and a wave that it fits in part.
     directions = np.linalg.qr(generator.normal(size=(int(used.sum()), 2)))[0]
 
     def bend(rows: Array) -> Array:
@@ -127,14 +130,16 @@ class Scene:
 
     Parameters
     ----------
-    world : World
+    world : AttackedWorld
     components : int
     seed : int
     roster : Roster
     target : {"numbers", "classes"}
     """
 
-    def __init__(self, world: World, components: int, seed: int, roster: Roster, target: Target = "numbers") -> None:
+    def __init__(
+        self, world: AttackedWorld, components: int, seed: int, roster: Roster, target: Target = "numbers"
+    ) -> None:
         common = CommonMap.from_anchor(
             world.X[:N_PUBLIC], secret(seed), n_components=components, as_they_are=world.alike
         )
@@ -191,6 +196,7 @@ class Scene:
         of_others = noise_factor(n_parties, known=self.roster.n_colluding)
         generator = np.random.default_rng([self.seed, 42])
         own, left = generator.normal(size=(2, self.statistic.n_numbers)) * self.statistic.noise_of_each * s
+        # Variances add up: the noise of all is the attackers' and the others'.
         own *= (of_all**2 - of_others**2) ** 0.5
         left *= of_others
         total = self.exact + own + left
@@ -227,6 +233,7 @@ class Scene:
         mean_t = float((model.intercept + mean_v @ model.coefficients) @ self.contrast)
         S = (self.v - mean_v).T @ (self.v - mean_v) + model.alpha * np.eye(self.D)
         crossed = np.append(S @ w + n * mean_v * mean_t, n * mean_t)
+        # The attackers subtract their own noise from moments and products alike.
         mine = self.cross_moments(own)
         mine[:-1] -= matrix_of(own, self.statistic.size)[: self.D, : self.D] @ w
         further = noise**2 / 2 * float(w @ w) * np.eye(self.D + 1)
@@ -243,6 +250,7 @@ class Scene:
         _, own = scipy.linalg.eigh(v.T @ v)
         guess = self.features @ self.public.fit(1.0)
         guess[:N_PUBLIC] = self.target[:N_PUBLIC]
+        # Eigenvectors have no sign: the products with the target, as public rows predict it, decide.
         signs = np.sign((own.T @ (v.T @ guess)) * (U.T @ crossed[:-1]))
         aligned = np.append(turn @ (own @ (signs * (U.T @ crossed[:-1]))), crossed[-1])
         for factor in _ALIGNMENTS:
@@ -268,6 +276,7 @@ class Known:
         G = self.unknown.T @ self.unknown
         priors = {}
         for weight in _WEIGHTS:
+            # Own and public rows are a first data set for w; the total is the second.
             precision = self.Phi.T @ self.Phi / square + np.eye(self.Phi.shape[1]) / weight**2
             P = np.asarray(scipy.linalg.inv(precision))
             priors[weight] = P @ (self.Phi.T @ self.t) / square, P @ G, G @ P @ G + square * G

@@ -25,7 +25,7 @@ from datacollab.sums import CommonMap, RidgeFromSums, RidgeSums, recommended
 
 from ..harness import shown, write_rows
 from ..pays.columns import Array
-from .judged import SEEN, Loss, Table, aims_of, deal
+from .judged import SEEN, JudgedTable, Loss, aims_of, deal
 from .playing import noise_factor, secret
 
 SEEDS = (0, 1, 2)
@@ -47,6 +47,7 @@ def ways(anchor: Array, seed: int) -> Iterator[tuple[str, Mapping]]:
                 ranked[:, place] = np.interp(rows[:, place], *known)
         return ranked
 
+    # No map of these turns the columns themselves: that is for wide tables.
     plain = CommonMap.from_anchor(anchor, secret(seed), as_they_are=True, n_columns=0)
     alone = CommonMap.from_anchor(ranks(anchor), secret(seed), as_they_are=True, n_columns=0)
     yield "numbers", plain.transform
@@ -58,11 +59,12 @@ def fit_total(statistic: RidgeSums, V: Array, y: Array, n_parties: int, seed: in
     """Return the model of a total with its noise; `V` are all rows in the common map."""
     excess = noise_factor(n_parties)
     normal = np.random.default_rng([seed, 73]).normal(size=statistic.n_numbers)
+    # The sum of parts is the part of all rows; masks cancel.
     total = statistic.part(V, y) + excess * statistic.noise_of_each * normal
     return statistic.solve(total, noise=excess * statistic.noise)
 
 
-def of_table(name: str, table: Table, n_parties: int, n_rows: int, seed: int) -> dict[str, float]:
+def of_table(name: str, table: JudgedTable, n_parties: int, n_rows: int, seed: int) -> dict[str, float]:
     """Return the loss of each way in one draw."""
     X, y, public, parties, judges = deal(name, table, n_parties, n_rows, "iid", seed)
     learnt = np.concatenate([public, *parties])
@@ -96,6 +98,7 @@ def of_width(p: int, seed: int) -> dict[str, float]:
     y = (generator.random(len(X)) < 1 / (1 + np.exp(-EFFECT * X[:, :N_TELLING].sum(axis=1)))).astype(int)
     n_learnt = 200 + 10 * 100
     areas = {}
+    # With 1,000 columns at most the library turns them; with 0 never.
     for way, n_columns in (("principal components and a kernel", 0), ("as the library does", 1000)):
         common = CommonMap.from_anchor(X[:200], secret(seed), n_columns=n_columns)
         V = common.transform(X)

@@ -103,6 +103,7 @@ def play(craft: Craft, outlier: bool, seed: int, *, asked: bool = False) -> tupl
     if outlier:
         X[0] *= OUTLIER / np.linalg.norm(X[0])
     anchor = craft.rows(X[0], generator)
+    # The person's party sees the anchor and its own rows alone.
     fit = anchor_fit(anchor, X[:N_ROWS], by_column=True)
     if is_refused(fit) or (fit.density > Policy().max_anchor_density and not asked):
         return None
@@ -116,9 +117,11 @@ def play(craft: Craft, outlier: bool, seed: int, *, asked: bool = False) -> tupl
     factor_of_others = noise_factor(N_PARTIES, known=1)
     noise = statistic.noise_of_each * generator.normal(size=(2, statistic.n_numbers))
     of_others = statistic.part(v[others], y[others]) + factor_of_others * noise[0]
+    # The last party is the owner, and knows its own noise.
     own = statistic.part(v[-N_ROWS:], y[-N_ROWS:]) + math.sqrt(factor**2 - factor_of_others**2) * noise[1]
     model = statistic.solve(of_others + own, noise=usual.noise * factor, least_penalty=usual.least_penalty)
     outputs = model.predict(v) @ (-1, 1)
+    # Classes that no column tells: the sign of the posterior mean is all there is to read.
     together = from_total(statistic, of_others, v[others], usual.noise * factor_of_others)[0]
     return bool((outputs[0] > outputs.mean()) == y[0]), bool((together > 0) == y[0])
 
@@ -144,6 +147,7 @@ def rows(n_draws: int, *, asked: bool = False) -> Iterator[dict[str, object]]:
             if craft is not CRAFTS[0]:
                 draws = [play(craft, outlier, seed, asked=asked) for seed in range(n_draws)]
             both = zip(draws, honest, strict=True)
+            # Where either anchor was noticed there is nothing to compare.
             pairs = [(read, fair) for read, fair in both if read is not None and fair is not None]
             party, together, fair_party, fair_together = np.reshape(pairs, (-1, 4)).astype(float).T
             difference = together - fair_together

@@ -36,9 +36,11 @@ def rows(data_dir: Path | None) -> Iterator[dict[str, object]]:
     for name, (n_parties, n_per_party) in SIZES.items():
         table = load_table(name, data_dir)
         for split in SPLITS:
+            # Numbers have no classes to be skewed in.
             if split == "label-skew" and table.task == "regression":
                 continue
             for n_public in N_PUBLIC:
+                # At least 100 rows are left over, so that draws differ.
                 if len(table.y) < n_parties * n_per_party + n_public + 100:
                     continue
                 setting = Setting(

@@ -70,6 +70,7 @@ _MOST_DEALT = 0.95
 def deal(table: Any, n_parties: int, n_rows: int, seed: int) -> tuple[Any, list[Any]]:
     """Return public rows and the tables of parties."""
     dealt = table.sample(frac=1, random_state=seed).reset_index(drop=True)
+    # A small table is not dealt out to the last row: draws have to differ.
     n_rows = min(n_rows, int((_MOST_DEALT * len(dealt) - N_PUBLIC) // n_parties))
     starts = range(N_PUBLIC, N_PUBLIC + n_parties * n_rows, n_rows)
     return dealt[:N_PUBLIC], [dealt[start : start + n_rows] for start in starts]
@@ -124,6 +125,7 @@ def rows(n_seeds: int) -> Iterator[dict[str, object]]:
             for seed in range(n_seeds):
                 try:
                     found.append(refusals(*deal(table, n_parties, n_rows, seed), target))
+                # A question to the owner, such as for dates, is no refusal of the anchor.
                 except ExchangeError:
                     stops += 1
             checks = [check for split in found for check in split]

@@ -154,6 +154,7 @@ def without_sums(drawn: Draw) -> Mapping[str, float]:
         def score_of(predicted: Array) -> float:
             return score(drawn.metric, test.y, predicted)
 
+        # Parties alone, and the mean of their predictions.
         locals_ = [predictions(own) for own in parties]
         scores[f"{kind}|own"] = float(np.mean([score_of(each) for each in locals_]))
         scores[f"{kind}|average of locals"] = score_of(np.mean(locals_, axis=0))
@@ -169,6 +170,7 @@ def without_sums(drawn: Draw) -> Mapping[str, float]:
 def _predictions(kind: str, rows: Rows, drawn: Draw) -> Array:
     """Return probabilities of both classes for the test rows; of one class alone a model says that class."""
     rarest = int(np.bincount(rows.y, minlength=2).min())
+    # A party may have one class alone.
     if rarest == 0:
         return spread(np.ones((len(drawn.test), 1)), np.unique(rows.y), drawn.n_classes)
     model: Any

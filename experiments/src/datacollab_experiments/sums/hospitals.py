@@ -78,6 +78,7 @@ def simulate(seed: int) -> tuple[pd.DataFrame, str, str]:
     )
     risk = 0.03 * (table["Alter"] - 66) + 0.9 * (np.log(table["Kreatinin"]) - 4.4) + 0.3 * (np.log(table["CRP"]) - 2.5)
     risk += effect[code] - 0.01 * (table["Blutdruck"] - 132) + 0.8 * (table["Station"] == WARDS[-1])
+    # Other logistic noise than below: the rate is 14 % in the mean, not in each draw.
     threshold = np.quantile(risk + random.logistic(size=n), 0.86)
     table["verstorben"] = np.where(risk + random.logistic(size=n) > threshold, "ja", "nein")
     for name, part in {"Kreatinin": 0.08, "CRP": 0.15, "Blutdruck": 0.05, "Station": 0.03}.items():
@@ -91,6 +92,7 @@ def mlc_churn(seed: int) -> tuple[pd.DataFrame, str, str]:
     table = table.drop(columns=[name for name in table if name.endswith("charge")])  # the minutes in other units
     text = ["state", "area_code", "international_plan", "voice_mail_plan", "churn"]
     table = table.astype(dict.fromkeys(text, str))
+    # A list of forty codes: rarer states are dropped.
     table = table[table["state"].isin(table["state"].value_counts().index[:40])]
     table = table.sample(frac=1, random_state=seed)
     random = np.random.default_rng([seed, 39])
@@ -161,6 +163,7 @@ def play(
         parts[name].to_csv(place / f"{name}.csv", index=False, **EXPORTS[name])
     public.to_csv(place / "public.csv", index=False)
     new.drop(columns=target).to_csv(place / "new.csv", index=False, **EXPORTS[first])
+    # Everybody makes keys, and the owner drafts the project from the public rows.
     for name in (*HOSPITALS, "analyst"):
         run("keys", "new", place / name)
     members = [f"--party={name}={place / name / 'public.key'}" for name in HOSPITALS]
@@ -183,6 +186,7 @@ def play(
     for name in HOSPITALS:
         run("party", "join", project, anchor, "-C", place / name)
         keys = [PublicKey.load(place / other / "public.key") for other in HOSPITALS if other != name]
+        # Two fingerprints are read out by telephone, as hospitals have to.
         heard = [f"--heard={key.fingerprint}" for key in keys[:2]]
         run("party", "share", place / f"{name}.csv", "--approve", *heard, "-C", place / name)
     sums = [place / name / "outbox" / f"{name}.dcsum" for name in HOSPITALS]

@@ -92,6 +92,7 @@ class Membership:
         table = table_of(name, data_dir)
         rng = np.random.default_rng([seed, 51])
         self.n_classes = len(np.unique(table.y))
+        # A rare class has ten members; its people alone are held against each other.
         rare_class = None
         if rare:
             # Of many classes each draw takes the next; of two, the second is the one that is sought.
@@ -124,6 +125,7 @@ class Membership:
         kind = _join(self.auxiliary, self.public)
         aligned = turn_and_undo(total, _sum(kind), self.statistic.n_components, np.random.default_rng(53))
         aligned -= _sum(self.public)
+        # Alignment errs by an unknown amount: the analyst takes the noise for larger than it is.
         for factor in _ALIGNMENTS:
             yield from self._by_total("analyst", aligned, self._of_all * factor, f", alignment {factor:g}")
         yield from self.by_class_means(total)
@@ -191,6 +193,7 @@ class Membership:
         sigma = max(noise, _LEAST_NOISE)
         D = self.statistic.n_components
         n = float(rest[-1, -1] / ETA**2)
+        # The total itself says how many rows of each class there are, with noise.
         counts = np.maximum(rest[D:-1, -1] / ETA**2 + n / self.n_classes, 0.0)
         residual = rest - np.tensordot(counts, self._means, axes=1)
         along = self._along(self._kind, residual)
@@ -200,6 +203,7 @@ class Membership:
         along = Q.T @ along
         # The kind's means are those of m rows: their own error adds n²/m to the covariance of the n in the total.
         for (words, f), rest_of in product({"1": n, "1 + n/m": n * (1 + n / m)}.items(), _REST):
+            # The kind's rows span a few of the many directions: in the others, noise and some variance remain.
             variance = sigma**2 + f * rest_of * self._rest
             shrunk = values + variance * m / f
             score = (seen - k @ (along / shrunk)) / variance
@@ -265,7 +269,9 @@ class Membership:
         n_others = len(self.others.y)
         base = _sum(self.known)
         for shadow in range(N_SHADOWS):
+            # Half of the candidates are in each made-up total, so that each is out of about as many as in.
             chosen = rng.permutation(n) < n // 2
+            # Made-up totals have as many rows as the real one; few of the kind are drawn repeatedly.
             n_more = max(0, n_others - int(chosen.sum()))
             more = rng.choice(len(self.auxiliary.y), n_more, replace=n_more > len(self.auxiliary.y))
             made = base + _sum(Group(self.candidates.u[chosen], self.candidates.y[chosen]))
@@ -327,6 +333,7 @@ def find_turn_back(seen: Array, expected: Array, n_columns: int) -> Array:
     D = n_columns
     _, U = scipy.linalg.eigh(seen[:D, :D])
     _, V = scipy.linalg.eigh(expected[:D, :D])
+    # Eigenvectors have no sign: products with targets and ones, which are not turned, give it.
     signs = np.sign(((U.T @ seen[:D, D:]) * (V.T @ expected[:D, D:])).sum(axis=1))
     return np.asarray((U * np.where(signs == 0, 1.0, signs)) @ V.T)
 
@@ -351,6 +358,7 @@ def _split(
     public, index = np.split(index, [N_PUBLIC])
     of_class = index[y[index] == rare_class]
     rest = index[y[index] != rare_class]
+    # The others' rows hold all ten of the class; public rows and the attackers' have none.
     members, strangers, further = np.split(of_class, [RARE, RARE + min(100, len(of_class) // 2)])
     own, others, more = np.split(rest, [n_own, n_rows - RARE])
     auxiliary = rng.permutation(np.r_[further, more])[:n_auxiliary]

@@ -56,6 +56,7 @@ def candidates(*, alike: bool) -> list[Variant]:
 
 def rule_for(*, alike: bool) -> Variant:
     """Return the library's way: chosen among the candidates before the further tables were looked at."""
+    # The library's own constants: the study cannot drift from them.
     rule = recommended(alike=alike)
     return Variant(components=rule.n_components, noise=rule.noise, least=rule.least_penalty)
 

@@ -24,6 +24,7 @@ def secret(seed: int) -> bytes:
 def units(bounds: Array) -> Array:
     """Return the unit of each column, with which declared ranges are as wide as in projects; zeros and ones stay."""
     ranges = bounds[1] - bounds[0]
+    # Columns of zeros and ones have a range of 1, as projects' categories do.
     return np.where(ranges == 1.0, 1.0, ranges / UNITS_PER_RANGE)
 
 
@@ -87,6 +88,7 @@ def play(drawn: Draw, variants: Iterable[Variant]) -> Iterator[tuple[Variant, in
     excess = noise_factor(drawn.setting.n_parties)
     for variant in variants:
         key = variant.components
+        # Variants that differ in noise or penalty alone share a map and an exact total.
         if key not in maps:
             common, unit = common_map(drawn, variant.components)
             rows = [Rows(own.X / unit, own.y) for own in rows_of_total(drawn)]
@@ -94,7 +96,9 @@ def play(drawn: Draw, variants: Iterable[Variant]) -> Iterator[tuple[Variant, in
             maps[key] = common, exact, common.transform(drawn.test.X / unit)
         common, exact, v = maps[key]
         statistic = statistic_of(drawn, common.n_components, variant.noise)
+        # Common random numbers: variants are compared on the same draw of noise.
         normal = np.random.default_rng([drawn.seed, 32]).normal(size=statistic.n_numbers)
         total = exact + excess * statistic.noise_of_each * normal
+        # The analyst reckons with all noise, as it cannot know who colludes.
         model = statistic.solve(total, noise=excess * variant.noise, least_penalty=variant.least)
         yield variant, common.n_components, score(drawn.metric, drawn.test.y, outputs(statistic, model, v))

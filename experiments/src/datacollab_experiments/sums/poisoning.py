@@ -82,6 +82,7 @@ def outcomes(drawn: Draw) -> Iterator[tuple[str, tuple[bool, bool, float, float]
     common, unit = common_map(drawn, rule.components)
     statistic = statistic_of(drawn, common.n_components, rule.noise)
     noise = excess * rule.noise
+    # The last party poisons; the others are honest.
     *others, last = [Rows(own.X / unit, own.y) for own in rows_of_total(drawn)]
     honest = exact_total(statistic, common, others)
     v = common.transform(last.X)
@@ -97,6 +98,7 @@ def outcomes(drawn: Draw) -> Iterator[tuple[str, tuple[bool, bool, float, float]
             continue
         fit = statistic.solve(total, noise=noise, least_penalty=rule.least)
         assert fit.link is not None
+        # Outputs are centred at 1/C, as encoded classes are.
         p = fit.link.probabilities(fit.predict(tested) + 1 / statistic.n_outputs)
         accuracy = (p.argmax(axis=1) == y).mean()
         loss = -np.log(p[np.arange(len(y)), y]).mean()

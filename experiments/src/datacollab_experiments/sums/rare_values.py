@@ -74,6 +74,7 @@ def play(value: str, total: int, in_anchor: int, seed: int) -> Iterator[dict[str
     n = total // N_PARTIES
     X = _people(total, generator)
     anchor = _people(N_ANCHORS, generator)
+    # Nobody else has both levels together: they lose the second.
     if value == "pair":
         _without_pair(X)
         _without_pair(anchor)
@@ -89,6 +90,7 @@ def play(value: str, total: int, in_anchor: int, seed: int) -> Iterator[dict[str
     v = common.transform(X / unit)
     v_without = common.transform(usual_person / unit)
     shortened = v.copy()
+    # Each party shortens its own rows, without seeing the others'.
     for party in range(N_PARTIES):
         rows = slice(n * party, n * (party + 1))
         alone = IsolatedRows(statistic, N_PARTIES)
@@ -114,6 +116,7 @@ def _read(
     # The attackers know the rows as they are, or how they were shortened.
     as_they_are = from_total(statistic, of_others, v[others], statistic.noise * noise_of_others)
     as_added = from_total(statistic, of_others, added[others], statistic.noise * noise_of_others)
+    # A party alone asks the model about the person with and without the value.
     model = statistic.solve(of_others + of_own, noise=statistic.noise * all_noise)
     with_value, without = model.predict(np.vstack([v[:1], v_without])) @ (-1, 1)
     return {

@@ -57,6 +57,7 @@ def rebuild(
     descent = Descent(common, total, max(variant.noise, _LEAST_NOISE), statistic.n_outputs, of_kind)
     guess = descent.run(table.y[auxiliary], n_rows, rng)
     truth = rows["o"] * unit / ranges
+    # No rebuilding can be better than the principal coordinates, from which rows are made.
     floor = rows_of(common, common_coordinates(common, rows["o"]))
     guesses = {"rebuilt": guess, "nearest of 400 rows": rows["a"], "principal coordinates alone": floor}
     for kind, guess in guesses.items():
@@ -117,6 +118,7 @@ class Descent:
         Z = self.Z
         for _ in range(N_STARTS):
             start = rng.choice(len(Z), n_rows, replace=n_rows > len(Z))
+            # Classes are free as well: a start near those of rows of the kind.
             logits = 2.0 * np.eye(self.n_classes)[y[start]]
             x = np.hstack([(Z[start] - self.mean) / self.deviation, logits]).ravel()
             result = scipy.optimize.minimize(

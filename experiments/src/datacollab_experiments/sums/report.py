@@ -41,38 +41,56 @@ _BASELINES = ("own", "own and public", "average of locals", "average of locals w
 
 
 def write_report(folder: Path, pays: Path, target: Path) -> None:
-    """Write `tables.md`, every draw of the rule, means of all candidates, and attackers' readings."""
+    """Write the tables of all parts that were computed, and pages of them: `tables.md`, and `attacks.md`."""
     target.mkdir(parents=True, exist_ok=True)
-    scores = pd.read_csv(folder / "scores.csv")
-    committed = pd.read_csv(pays)
-    parts = ["# All tables", "As the command in [the report](README.md) writes them."]
-    parts += ["## By the rule, the 24 settings", _by_setting(scores, committed, SETTINGS)]
+    if (folder / "scores.csv").exists():
+        parts = ["# All tables", "As the command in [the report](README.md) writes them."]
+        parts += _report_scores(pd.read_csv(folder / "scores.csv"), pd.read_csv(pays), target)
+        if (folder / "further.csv").exists():
+            further = pd.read_csv(folder / "further.csv")
+            further.to_csv(target / "further.csv", index=False, float_format="%.4f")
+            parts += ["## Further tables", _further(further)]
+        (target / "tables.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    parts = ["# All attacks on totals", "As the command in [the report](README.md) writes them."]
+    for name, report in (("attacks", _report_attacks), ("membership", _report_members), ("rebuilding", _report_rows)):
+        path = folder / f"{name}.csv"
+        if path.exists():
+            table, lines = report(pd.read_csv(path))
+            table.to_csv(target / f"{name}.csv", index=False, float_format="%.3f")
+            parts += lines
+    (target / "attacks.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def _report_scores(scores: pd.DataFrame, committed: pd.DataFrame, target: Path) -> list[str]:
+    parts = ["## By the rule, the 24 settings", _by_setting(scores, committed, SETTINGS)]
     parts += ["## By the rule, beside them", _by_setting(scores, committed, BESIDE)]
     for alike, kind in ((False, "tables, 16 settings"), (True, "pixels and signals, 8 settings")):
         parts += [f"## Candidates: {kind}", _counts(scores, committed, alike=alike)]
-    if (folder / "further.csv").exists():
-        further = pd.read_csv(folder / "further.csv")
-        further.to_csv(target / "further.csv", index=False, float_format="%.4f")
-        parts += ["## Further tables", _further(further)]
-    if (folder / "attacks.csv").exists():
-        attacks = summarise_attacks(pd.read_csv(folder / "attacks.csv"))
-        attacks.to_csv(target / "attacks.csv", index=False, float_format="%.3f")
-        parts += ["## Targets beyond what features tell", _INTRODUCTION, _attacks(attacks)]
-    if (folder / "membership.csv").exists():
-        members = read_best(pd.read_csv(folder / "membership.csv"), _OF_MEMBERSHIP, "AUC")
-        members.to_csv(target / "membership.csv", index=False, float_format="%.3f")
-        parts += ["## Membership", "Areas under the curve, ± half of the 95 % interval over draws.", _members(members)]
-    if (folder / "rebuilding.csv").exists():
-        rows = pd.read_csv(folder / "rebuilding.csv")
-        rows.to_csv(target / "rebuilding.csv", index=False, float_format="%.3f")
-        parts += ["## Rows rebuilt by analyst and parties together", _rows_rebuilt(rows)]
     keys = ["D", "s", "least"]
     means = scores.pivot_table(index=keys, columns="setting", values="score", sort=False).reset_index()
     means.to_csv(target / "means.csv", index=False, float_format="%.4g")
     alike = scores.setting.str.startswith(tuple(f"{name} " for name in ALIKE))
     by_rule = pd.concat([_of(scores[alike == kind], rule_for(alike=kind)) for kind in (True, False)])
     by_rule.to_csv(target / "rule.csv", index=False, float_format="%.4f")
-    (target / "tables.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    return parts
+
+
+def _report_attacks(draws: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    attacks = summarise_attacks(draws)
+    return attacks, ["## Targets beyond what features tell", _INTRODUCTION, _attacks(attacks)]
+
+
+def _report_members(draws: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    members = read_best(draws, _OF_MEMBERSHIP, "AUC")
+    return members, [
+        "## Membership",
+        "Areas under the curve, ± half of the 95 % interval over draws.",
+        _members(members),
+    ]
+
+
+def _report_rows(draws: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    return draws, ["## Rows rebuilt by analyst and parties together", _rows_rebuilt(draws)]
 
 
 def compare(scores: pd.DataFrame, committed: pd.DataFrame, setting: Setting, variant: Variant) -> Measured:
@@ -102,6 +120,7 @@ def _counts(scores: pd.DataFrame, committed: pd.DataFrame, *, alike: bool) -> st
     rows = []
     settings = [setting for setting in SETTINGS if (setting.dataset in ALIKE) == alike]
     for variant in candidates(alike=alike):
+        # The committed scores of `pays` are of the same draws, so differences are paired.
         every = [compare(scores, committed, setting, variant) for setting in settings]
         against = [each.gain(SUMS, AVERAGE) for each in every]
         own = [each.gain(SUMS, each.own) for each in every]
@@ -161,6 +180,7 @@ def read_best(attacks: pd.DataFrame, keys: Sequence[str], value: str) -> pd.Data
     rows = []
     for named, of in attacks.groupby(list(keys), sort=False):
         by_way = of.pivot_table(index="seed", columns="read", values=value)
+        # Cross-fitting: the best of some sixty ways would be chosen by its luck otherwise.
         best = [by_way[by_way.index % 2 != half].mean().idxmax() for half in (0, 1)]
         values = [float(by_way.loc[seed, best[seed % 2]]) for seed in by_way.index]
         mean = student(values)
@@ -171,6 +191,7 @@ def read_best(attacks: pd.DataFrame, keys: Sequence[str], value: str) -> pd.Data
 
 def summarise_attacks(attacks: pd.DataFrame) -> pd.DataFrame:
     """Return each attacker's mean correlation, and how often it names classes rightly, in the best way for each."""
+    # The way that is best for naming need not be the one with the highest correlation.
     summary = read_best(attacks, _OF_ATTACK, "correlation")
     classes = attacks[attacks.target == "classes"]
     # Features alone were not scored beside an analyst without a party, whose guesses hardly name a class more often.
@@ -230,6 +251,7 @@ def package_table(members: pd.DataFrame) -> str:
         if kind == "own columns":
             components = N_WIDE
         of = members[kind_of.eq(kind) & members.D.eq(variant.components) & members.s.eq(variant.noise)]
+        # A party cannot know which roster it meets: the table has the worst.
         most = of.pivot_table(index=["class of ten", "rows"], columns="attacker", values="mean", aggfunc="max")
         # Together they can do as each of them does.
         most["together"] = most.max(axis=1)
@@ -263,6 +285,7 @@ def _further(scores: pd.DataFrame) -> str:
             if not kinds:
                 cells.append("–")
                 continue
+            # The better of both models, picked on the test rows: that favours those without sums.
             better = by_method[by_method[kinds].mean().idxmax()]
             cells.append(f"{better.mean():.3f}; {_write(student(list(by_method[SUMS] - better)))}")
         rows.append(cells)

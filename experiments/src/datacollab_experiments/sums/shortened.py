@@ -21,14 +21,14 @@ from datacollab.sums import IsolatedRows, RidgeSums
 
 from ..harness import shown, write_rows
 from .columns import predictions
-from .judged import PARTIES, SEEN, UNSEEN, WEIGHED, Loss, Table, aims_of, deal
+from .judged import PARTIES, SEEN, UNSEEN, WEIGHED, JudgedTable, Loss, aims_of, deal
 from .playing import noise_factor, secret
 
 SEEDS = (0, 1)
 SETTINGS = ((3, 100), (3, 500), *PARTIES[1:])
 
 
-def cell(name: str, table: Table, n_parties: int, n_rows: int, seed: int) -> dict[str, float]:
+def cell(name: str, table: JudgedTable, n_parties: int, n_rows: int, seed: int) -> dict[str, float]:
     """Return the loss with rows as they are and shortened, and how many are, in one draw."""
     X, y, public, parties, judges = deal(name, table, n_parties, n_rows, "iid", seed)
     learnt = np.concatenate([public, *parties])
@@ -47,6 +47,7 @@ def cell(name: str, table: Table, n_parties: int, n_rows: int, seed: int) -> dic
     for rows in parties:
         alone = IsolatedRows(statistic, n_parties)
         total += alone.part(v[rows], y[rows])
+        # The correction turns the sum of rows as they are into that of shortened ones.
         correction, n_of_party = alone.correction()
         corrected += correction
         n_shortened += n_of_party
