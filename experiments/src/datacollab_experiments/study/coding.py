@@ -70,6 +70,7 @@ def names_column(random: np.random.Generator, parts: list[Entries], noise: float
     """Return whether the column is named, with the noise of a plan."""
     rows = np.concatenate(parts)
     column: NumberColumn | CategoryColumn = CategoryColumn("x", (0.0, 1.0))
+    # A column of zeros and ones is a category, as projects draft it.
     if not set(rows) <= {0.0, 1.0}:
         column = NumberColumn("x", min(0.0, float(rows.min())), 1.05 * float(rows.max()))
     others = [NumberColumn(f"other {place}", 0, 1) for place in range(9)]  # Their noise is shared.
@@ -90,9 +91,11 @@ def lines(n_studies: int, seed: int) -> Iterator[tuple[str, ...]]:
         for n_parties in PARTIES:
             noise = excess(n_parties)
             for _ in range(n_studies):
+                # Sizes are even on the log scale: some parties have a tenth of the largest's rows.
                 sizes = np.exp(random.uniform(np.log(100), np.log(1000), n_parties)).astype(int)
                 parts = [draw(random, n, random.uniform(-APART, APART)) for n in sizes]
                 alarms.append(names_column(random, parts, noise))
+                # The same rows once more, with one party that codes otherwise.
                 odd = int(random.integers(n_parties))
                 parts[odd] = convert(parts[odd])
                 # A small party hardly moves the total's mean and spread, so its unit is harder to see.

@@ -111,6 +111,7 @@ def measure(
     by = None if world.difference is None else GROUP
     statistic = Effect(TREATED, GAIN, common.n_components, COLUMNS, cluster, by)
     roster: dict[str | int, bytes] = {place: MaskKey.generate().public for place in range(world.n_parties)}
+    # The plan says by how much noise is raised against parties that collude.
     usual = StudyPlan(roster, [statistic]).agreed.excess
     by_noise: tuple[list[dict[str, float]], ...] = ([], [])
     for _ in range(n_studies):
@@ -127,8 +128,10 @@ def measure(
             # Rows with a probability of treatment near one half say most of the effect.
             weights += (p * (1 - p)).sum()
             weighted += (p * (1 - p) * effect).sum()
+        # Common random numbers: with noise and without, the same study.
         drawn = statistic.spread * random.normal(size=len(total))
         for own, excess in zip(by_noise, (usual, 0.0), strict=True):
+            # A total that says too little is refused: it counts neither as held nor as missed.
             try:
                 result = statistic.result(total + excess * drawn, n_parties=world.n_parties, noise=excess)
             except NumericalError:
@@ -140,6 +143,7 @@ def measure(
 def _multiply_out(common: CommonMap) -> CommonMap:
     """Return the same map, but for rounding, with both matrices of the kernel's part multiplied beforehand."""
     n_linear = common.principal.shape[1]
+    # Features are linear in the kernel's part: (K root) D is K (root D).
     linear, rest = np.split(common.directions, [n_linear])
     return replace(
         common,

@@ -211,6 +211,7 @@ class StudyDraw:
     def __init__(self, table: StudiedTable, seed: int) -> None:
         self.table = table
         self.seed = seed
+        # The rows that f is measured beside are public in every draw.
         index = N_BASE + np.random.default_rng([seed, 61]).permutation(table.n_rows - N_BASE)
         self.pool, strangers, rest = np.split(index, [max(ROWS), max(ROWS) + N_STRANGERS])
         self.public = np.r_[:N_BASE, rest][:N_PUBLIC]
@@ -232,6 +233,7 @@ class StudyDraw:
             noise, own_noise = random.normal(size=(2, *rest.shape))
             # The party that attacks with the analyst knows its own part of the noise.
             rest += left * noise
+            # The analyst's total has the noise of all, its helper's included.
             total = rest + added.deal(own, random) + np.sqrt(every**2 - left**2) * own_noise
             mean = self.f[name].mean(axis=0)
             beside = self._beside(name, len(own))
@@ -294,6 +296,7 @@ def areas(score: Array, far: Array, n_members: int) -> tuple[float, float]:
     is_member = held < half
     score = score[held]
     far = far[held]
+    # Attackers can tell beforehand whom they would recognise, from f alone.
     out = far >= np.quantile(far, 1 - STANDS_OUT)
     whole = float(roc_auc_score(is_member, score))
     if is_member[out].all() or not is_member[out].any():

@@ -50,6 +50,7 @@ class SimulatedRows:
 def simulate(world: str, n_rows: int, n_columns: int, n_parties: int, random: np.random.Generator) -> SimulatedRows:
     """Draw a study: columns of standard deviation 1 and range 6, an outcome of range 16, unequal parties."""
     parts = np.sqrt(np.arange(1, n_parties + 1))
+    # Each party has a row at least, and sizes grow with the root of its number.
     party = np.sort(np.r_[np.arange(n_parties), random.choice(n_parties, n_rows - n_parties, p=parts / parts.sum())])
     # Doctors only matter where residuals are clustered.
     n_doctors = N_DOCTORS if world == "clustered" else 10
@@ -142,6 +143,7 @@ def _with_second_message(
     """Return intervals by HC0 from two messages, each with half of the privacy; residuals are clipped to 4."""
     n_columns = rows.X.shape[1]
     n_parties = int(rows.party[-1]) + 1
+    # Half of the privacy is √2 times the noise.
     statistic = statistics_of(n_columns, math.sqrt(2), "alike")["classical"]
     noisy = part + noise * statistic.spread * random.normal(size=len(part))
     try:
@@ -171,6 +173,7 @@ def totals_of(rows: SimulatedRows, world: str, random: np.random.Generator) -> d
     """Return the totals that parties' messages would have without noise."""
     statistic = statistics_of(rows.X.shape[1], 1.0, world)["robust"]
     total = np.zeros(len(statistic.spread))
+    # Each party's message, added up; the groups' sums are the whole sample's.
     for party in range(int(rows.party[-1]) + 1):
         own = rows.party == party
         table = {f"x{place}": column for place, column in enumerate(rows.X[own].T)}

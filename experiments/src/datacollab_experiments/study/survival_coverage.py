@@ -86,6 +86,7 @@ class SurvivalWorld:
 
 
 def _censor(event: np.ndarray, random: np.random.Generator) -> dict[str, np.ndarray]:
+    # Half of the people are followed to the study's end, the others leave before.
     end = random.uniform(0, 2 * TIME.high, len(event))
     return {"time": np.minimum(event, end), "seen": (event <= end).astype(int)}
 
@@ -123,6 +124,7 @@ def measure(world: SurvivalWorld, seed: int, n_studies: int = N_STUDIES) -> dict
         exact = np.sum([curve.part(table) for table in tables], axis=0)
         (without,) = curve.result(exact, n_parties=world.n_parties, noise=0.0).curves
         together = _kaplan_meier(tables)
+        # Times from the first interval, with few events, to three quarters of the study.
         for k in (0, 1, 4, 9, 14):
             time = (k + 1) * TIME.high / 20
             true = world.survival(time)
@@ -131,6 +133,7 @@ def measure(world: SurvivalWorld, seed: int, n_studies: int = N_STUDIES) -> dict
                 held[f"survival {true:.2f}, no noise"].append(without.low[k] <= true <= without.high[k])
                 low, high = (each.evaluate(time) for each in together)
                 held[f"survival {true:.2f}, Kaplan-Meier on all rows"].append(bool(low <= true <= high))
+        # Parts of the groups differ between parties, as where one began with the new treatment.
         compared = result(groups, world.tables(random, grouped=True))
         if not np.isnan(compared.p_value):
             held["log-rank test rejects"].append(compared.p_value < 0.05)
