@@ -1,6 +1,7 @@
 """The study of sums: what is played is one ridge regression, and what attacks read is in the total."""
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -268,6 +269,60 @@ def test_what_parties_see_of_membership_is_what_was_measured():
                 assert getattr(each, attacker) == same[same.attacker == attacker]["mean"].max()
             # Together they can do what each of them does.
             assert each.together == same["mean"].max()
+
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs" / "results" / "sums"
+KIND_OF = {"digits": "pictures", "mnist": "pictures", "wide": "wide"}
+ON_PAGE = {
+    "analyst and parties; all know everybody's features": "together",
+    "parties": "party",
+    "parties that know everybody's features": "party, everybody's features",
+    "analyst alone": "analyst",
+    "analyst and parties": "together",
+}
+
+
+def lines_of_page(head):
+    page = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
+    table = page.partition(f"\n{head}")[2].partition("\n\n")[0]
+    return [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
+
+
+def shown(value, least):
+    return f"{max(value, least):.2f}".removeprefix("0")
+
+
+def test_the_threat_models_correlations_are_the_highest_that_were_measured():
+    """Of numbers and, in brackets, of classes: over all data sets of a kind, and over all rosters."""
+    study = pd.read_csv(RESULTS / "attacks.csv")
+    study["kind"] = study.world.map(KIND_OF).fillna("tables")
+    assert set(zip(study.parties, study.attacking, strict=True)) == {(3, 1), (10, 5), (3, 0)}
+    highest = study.groupby(["attacker", "kind", "rows", "target"])["mean"].max()
+    lines = lines_of_page("| attacker | tables, 300 rows |")
+    assert len(lines) == 4
+    for words, *cells in lines:
+        cases = product(("tables", "pictures", "wide"), (300, 1500))
+        for cell, (kind, n) in zip(cells, cases, strict=True):
+            numbers, classes = (highest[ON_PAGE[words], kind, n, target] for target in ("numbers", "classes"))
+            assert cell == f"{shown(numbers, 0)} ({shown(classes, 0)})"
+
+
+def test_the_threat_models_figures_of_membership_are_the_highest_that_were_measured():
+    study = pd.read_csv(RESULTS / "membership.csv")
+    study["kind"] = study.table.map(KIND_OF).fillna("tables")
+    assert set(zip(study.parties, study.attacking, strict=True)) == {(3, 1), (10, 5)}
+    highest = study.groupby(["attacker", "kind", "rows", "class of ten"])["mean"].max()
+    lines = lines_of_page("| attacker | data | 250 rows |")
+    assert len(lines) == 9
+    for place, (*_, kind, at_250, at_1000, at_3000, ten) in enumerate(lines):
+        attacker = ("together", "party", "analyst")[place // 3]
+        cells = {(250, False): at_250, (1000, False): at_1000, (3000, False): at_3000, (1000, True): ten}
+        for (n, rare), cell in cells.items():
+            value = highest[attacker, kind, n, rare]
+            if attacker == "together":  # They can do as each of them does.
+                value = max(highest[each, kind, n, rare] for each in ("together", "party", "analyst"))
+            assert cell == shown(value, 0.5)
 
 
 def test_the_gradient_of_the_misfit_is_that_of_differences():

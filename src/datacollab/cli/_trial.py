@@ -19,7 +19,7 @@ from .._require import require
 from ..anchor import equal_rows
 from ..bundle import KeyPair
 from ..estimators import PartySimulation, simulate_parties
-from ..exchange.party_folder import APART, TOGETHER, measured_for, membership_rows, message_bytes
+from ..exchange.party_folder import APART, TOGETHER, WORST_ROSTERS, measured_for, membership_rows, message_bytes
 from ..exchange.project import (
     EncodedTable,
     Project,
@@ -176,7 +176,7 @@ class _Told:
             APART,
             TOGETHER,
             "How well attackers distinguished people in a total from others, as an AUC (.50 is guessing, 1.00 is "
-            "certain; above .55 amber, above .70 red), if every party has as many rows as this table:",
+            f"certain; above .55 amber, above .70 red), if every party has as many rows as this table. {WORST_ROSTERS}",
         )
         return cls(leaves=tuple(leaves), knows=knows, heads=heads, attackers=attackers, after=tuple(after))
 

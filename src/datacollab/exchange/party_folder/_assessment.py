@@ -12,7 +12,7 @@ from ..project import Project
 from ..sums import fewest_rows
 from ._policy import Policy
 from ._release import CRITERIA, FIGURES, ReleaseSummary, figure_text, limit_text
-from ._sums_summary import ATTACKERS, HEARD, INVENTED, LESS_NOISE, SumsSummary, auc_text, promise
+from ._sums_summary import ATTACKERS, HEARD, INVENTED, LESS_NOISE, WORST_ROSTERS, SumsSummary, auc_text, promise
 
 _TEMPLATE = Template(Path(__file__).with_name("assessment.md").read_text(encoding="utf-8"))
 _AMBER, _RED = 0.55, 0.7
@@ -107,8 +107,8 @@ def _of_sums(project: Project, policy: Policy, summary: SumsSummary) -> dict[str
         table = [f"| {words} | {auc} | {rating} |" for words, auc, rating in membership_rows(found)]
         risk += [
             "**Can somebody tell whether a known person is in the total?** As an AUC: .50 is guessing, 1.00 is "
-            f"certain. The total has at least {summary.n_rows_together:,} rows. The figures are {how}.{less} The "
-            "rating is the audit's scale, here for means: above .55 amber, above .70 red.",
+            f"certain. The total has at least {summary.n_rows_together:,} rows. The figures are {how}. "
+            f"{WORST_ROSTERS}{less} The rating is the audit's scale, here for means: above .55 amber, above .70 red.",
             "\n".join(["| attacker | AUC | rating |", "| --- | ---: | --- |", *table]),
             f"If ten people are of a class, among {rare.n_rows:,} rows: "
             + ", ".join(f"{words} {auc} ({rating})" for words, auc, rating in membership_rows(rare))
