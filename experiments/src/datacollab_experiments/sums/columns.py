@@ -110,6 +110,7 @@ def of_width(p: int, seed: int) -> dict[str, float]:
 
 def rows() -> Iterator[dict[str, object]]:
     """Yield the mean and its standard error over draws, of each way on each table."""
+    # The tables that the map was settled on, so these figures judge nothing.
     for name, table in SEEN.items():
         for n_parties, n_rows in PARTIES:
             yield from _means(name, n_parties, [of_table(name, table, n_parties, n_rows, seed) for seed in SEEDS])

@@ -101,6 +101,7 @@ def play(craft: Craft, outlier: bool, seed: int, *, asked: bool = False) -> tupl
     X = generator.normal(size=(N_PARTIES * N_ROWS, N_COLUMNS))
     y = generator.integers(2, size=len(X))
     if outlier:
+        # Farther from the mean than nine in ten of such people.
         X[0] *= OUTLIER / np.linalg.norm(X[0])
     anchor = craft.rows(X[0], generator)
     # The person's party sees the anchor and its own rows alone.

@@ -158,6 +158,7 @@ def without_sums(drawn: Draw) -> Mapping[str, float]:
         locals_ = [predictions(own) for own in parties]
         scores[f"{kind}|own"] = float(np.mean([score_of(each) for each in locals_]))
         scores[f"{kind}|average of locals"] = score_of(np.mean(locals_, axis=0))
+        # Public rows with targets are everybody's, and so part of each alternative.
         if drawn.labelled is not None:
             both = [predictions(pooled({"own": own, "public": drawn.labelled})) for own in parties]
             scores[f"{kind}|own and public"] = float(np.mean([score_of(each) for each in both]))
@@ -181,6 +182,7 @@ def _predictions(kind: str, rows: Rows, drawn: Draw) -> Array:
         linear = RidgeCV(np.geomspace(0.1, 1e3, 13)) if rarest < 3 else _logistic(min(rarest, 5))
         model = make_pipeline(StandardScaler(), linear)
     model.fit(rows.X, rows.y)
+    # Ridge regression of zeros and ones is the second class's probability.
     if not hasattr(model, "predict_proba"):
         outputs = model.predict(drawn.test.X)
         return np.column_stack([1 - outputs, outputs])

@@ -91,6 +91,7 @@ def mlc_churn(seed: int) -> tuple[pd.DataFrame, str, str]:
     table = r_table("modeldata/mlc_churn", _MLC_CHURN).drop(columns="rownames")
     table = table.drop(columns=[name for name in table if name.endswith("charge")])  # the minutes in other units
     text = ["state", "area_code", "international_plan", "voice_mail_plan", "churn"]
+    # R's factors: text, whatever they look like.
     table = table.astype(dict.fromkeys(text, str))
     # A list of forty codes: rarer states are dropped.
     table = table[table["state"].isin(table["state"].value_counts().index[:40])]
@@ -159,6 +160,7 @@ def play(
     first, *_ = HOSPITALS
     project = place / "project.toml"
     anchor = place / "anchor.dcanchor"
+    # Each hospital exports in its own way; the public rows are plain.
     for name in HOSPITALS:
         parts[name].to_csv(place / f"{name}.csv", index=False, **EXPORTS[name])
     public.to_csv(place / "public.csv", index=False)
@@ -181,14 +183,17 @@ def play(
         "-o",
         project,
     )
+    # Forty codes are more than the public rows hold, so the owner adds the rest.
     write_codes(project, code, codes)
     run("project", "revise", project, place / "public.csv", *owner, "-o", anchor)
+    # Every hospital joins, and shares once it has heard two others.
     for name in HOSPITALS:
         run("party", "join", project, anchor, "-C", place / name)
         keys = [PublicKey.load(place / other / "public.key") for other in HOSPITALS if other != name]
         # Two fingerprints are read out by telephone, as hospitals have to.
         heard = [f"--heard={key.fingerprint}" for key in keys[:2]]
         run("party", "share", place / f"{name}.csv", "--approve", *heard, "-C", place / name)
+    # The analyst adds up, and each hospital gets the model in a file of its own.
     sums = [place / name / "outbox" / f"{name}.dcsum" for name in HOSPITALS]
     run("analyst", "integrate", *sums, "--project", project, "-C", place / "analyst")
     run("analyst", "export", "-C", place / "analyst")

@@ -188,6 +188,7 @@ def cell(name: str, table: JudgedTable, n_parties: int, n_rows: int, scheme: Sch
         ]
         central = fit_own_model(plan.statistic, (encoded[learnt], y[learnt]))
         judging = X.iloc[judges]
+        # At home the common model is combined with the party's own one, as by default.
         homes = [CombinedModel(space, model, each) for each in with_public]
         locals_ = [_outputs(CombinedModel(space, model, each), judging, "local") for each in own if each is not None]
         loss = Loss(y[judges], aims.get("classes"))

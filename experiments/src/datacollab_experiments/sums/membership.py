@@ -229,6 +229,7 @@ class Membership:
         other = G[half:, half:]
         across = G[half:, :half]
         solved = scipy.linalg.solve(known + 1e-9 * np.trace(known) / half * np.eye(half), across.T, assume_a="pos")
+        # One half's rows explain a part of the other's; the remainder is spread over all directions beyond.
         left = np.diag(other) - (across * solved.T).sum(axis=1)
         return float(np.maximum(left, 0.0).mean() / (size * (size + 1) / 2 - half))
 

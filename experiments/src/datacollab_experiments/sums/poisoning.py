@@ -90,6 +90,7 @@ def outcomes(drawn: Draw) -> Iterator[tuple[str, tuple[bool, bool, float, float]
     y = drawn.test.y
     normal = np.random.default_rng([drawn.seed, 71]).normal(size=len(honest))
     for name, way in WAYS.items():
+        # One draw of noise for all ways, so that they differ by the poison alone.
         total = honest + way(statistic, v, last) + excess * statistic.noise_of_each * normal
         # As the analyst's program checks it: the number of rows has four times the noise of a sum of squares.
         is_over = statistic.figures(total).n_rows > N_PARTIES * MOST_ROWS + 4 * largest_noise(1, noise)

@@ -137,6 +137,7 @@ def rows(n_draws: int) -> Iterator[dict[str, object]]:
         for shorten in (False, True):
             played = draws[int(shorten) :: 2]
             mean = {name: float(np.mean([each[name] for each in played])) for name in played[0]}
+            # Attackers do not know whether a row was shortened: the better guess of two counts.
             person = max(mean["as they are"], mean["as added"])
             yield {
                 "rows": total,

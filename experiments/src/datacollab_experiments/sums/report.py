@@ -97,6 +97,7 @@ def compare(scores: pd.DataFrame, committed: pd.DataFrame, setting: Setting, var
     """Return scores of `pays` under one setting, and those of sums beside them."""
     facts = {"dataset": setting.dataset, "split": setting.split, "public": setting.n_public}
     facts |= {"labelled": setting.labelled, "f": setting.f, "defence": setting.defence}
+    # A setting is known by its facts: the committed file has no labels.
     theirs = committed[np.logical_and.reduce([committed[name] == value for name, value in facts.items()])]
     every = Measured(setting, str(theirs.metric.iloc[0]))
     for method in METHODS:
@@ -243,6 +244,7 @@ def _members(members: pd.DataFrame) -> str:
 def package_table(members: pd.DataFrame) -> str:
     """Return the table of membership that parties see: by the rule, the largest mean of a kind's tables and rosters."""
     kind_of = members.table.isin(ALIKE).map({False: "table", True: "alike"})
+    # The map turns the columns of wide tables themselves.
     kind_of[members.table == "wide"] = "own columns"
     rows = []
     for kind in ("table", "alike", "own columns"):
