@@ -49,6 +49,7 @@ class Variant:
 def candidates(*, alike: bool) -> list[Variant]:
     """Return all that are played."""
     every = product((128, 256), (0.1, 0.12, 0.15, 0.2), (1.0,))
+    # Where all columns are alike, accuracy bears less noise, so the candidates are smaller.
     if alike:
         every = product((128, 256), (0.03, 0.04, 0.05, 0.07), (1.0, 0.5))
     return [Variant(components=D, noise=s, least=least) for D, s, least in every]
