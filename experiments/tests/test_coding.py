@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from datacollab_experiments.study.coding import CASES, excess, main, named
+from datacollab_experiments.study.coding import CASES, excess, main, names_column
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if "0.45" not in name and "0 %" not in name])
@@ -11,8 +11,8 @@ def test_another_unit_is_named_and_the_same_is_not(name):
     draw, convert = CASES[name]
     random, noise = np.random.default_rng(0), excess(3)
     parts = [draw(random, 600, shift) for shift in (-0.3, 0.0, 0.3)]
-    assert not named(random, parts, noise)
-    assert named(random, [convert(parts[0]), *parts[1:]], noise)
+    assert not names_column(random, parts, noise)
+    assert names_column(random, [convert(parts[0]), *parts[1:]], noise)
 
 
 @pytest.mark.slow

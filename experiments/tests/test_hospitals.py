@@ -5,7 +5,7 @@ import pytest
 
 from datacollab.agreement import draft_project
 from datacollab.bundle import KeyPair
-from datacollab_experiments.sums.hospitals import HOSPITALS, TABLES, dealt, scored
+from datacollab_experiments.sums.hospitals import HOSPITALS, TABLES, YES, deal, score_draw
 
 
 def test_nobody_at_the_last_hospital_has_the_outcome():
@@ -13,7 +13,7 @@ def test_nobody_at_the_last_hospital_has_the_outcome():
     assert table[code].nunique() == 40
     assert 0.12 < (table[target] == "ja").mean() < 0.16
     assert table.isna().mean().max() > 0.1
-    public, parts, new = dealt(table, target, "ja")
+    public, parts, new = deal(table, target, "ja")
     assert [len(each) for each in parts.values()] == list(HOSPITALS.values())
     assert (parts["west"][target] == "nein").all()
     assert set(parts["north"][target]) == {"ja", "nein"}
@@ -26,7 +26,7 @@ def test_no_hospital_is_refused_for_gaps_that_it_has_by_chance(name):
     agreed = {"name": "rare", "purpose": "x", "parties": dict(zip(HOSPITALS, keys, strict=True)), "owner": keys[0]}
     for seed in range(100, 120):
         table, _, target = TABLES[name](seed)
-        public, parts, _ = dealt(table, target, "ja" if name == "simulated" else "yes")
+        public, parts, _ = deal(table, target, YES[name])
         project = draft_project(public, target=target, analyst=analyst, **agreed)
         unflagged = [column.name for column in project.columns if not column.flag_missing]
         assert set(unflagged) < {each.name for each in project.columns}
@@ -38,7 +38,7 @@ def test_no_hospital_is_refused_for_gaps_that_it_has_by_chance(name):
 @pytest.mark.parametrize("name", list(TABLES))
 def test_a_rare_outcome_is_predicted_about_as_well_as_from_all_rows_in_one_place(name):
     """In the mean of three draws, as those of one differ by .05."""
-    draws = [scored(name, seed) for seed in (100, 101, 102)]
+    draws = [score_draw(name, seed) for seed in (100, 101, 102)]
     found = {figure: np.mean([draw[figure] for draw in draws]) for figure in draws[0]}
     assert found["AUC"] > found["AUC, logistic, all rows"] - 0.02
     assert found["Brier"] < 0.97 * found["Brier, constant"]

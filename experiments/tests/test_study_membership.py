@@ -39,7 +39,7 @@ def small():
 def figures(draws, n_rows, noise, monkeypatch):
     """Mean areas by set and attacker, at this noise in place of the usual one."""
     monkeypatch.setattr(membership, "N_STRANGERS", SMALL["N_STRANGERS"])
-    monkeypatch.setattr(membership, "beyond", lambda n_parties, known=0: noise * (1 if known else 1.2))
+    monkeypatch.setattr(membership, "noise_factor", lambda n_parties, known=0: noise * (1 if known else 1.2))
     found = pd.DataFrame([each for draw in draws for each in draw.figures(n_rows, 3)])
     return found.groupby(["statistics", "attacker"], sort=False)["AUC"].mean().unstack()
 
@@ -127,6 +127,6 @@ def test_package_and_page_have_what_was_measured():
     assert means["standard error of AUC"].max() < 0.02
     assert (ROOT / membership.PACKAGE).read_text(encoding="utf-8") == membership.package_file(means)
     page = (ROOT / membership.PAGE).read_text(encoding="utf-8")
-    assert membership.with_table(page, membership.page_table(means)) == page
+    assert membership.replace_table(page, membership.page_table(means)) == page
     with pytest.raises(ValueError, match="no table"):
-        membership.with_table("A page.", membership.page_table(means))
+        membership.replace_table("A page.", membership.page_table(means))

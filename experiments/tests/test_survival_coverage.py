@@ -9,7 +9,7 @@ from datacollab_experiments.study import survival_coverage as study
 
 
 def test_a_world_has_the_survival_that_it_says():
-    world = study.World(4, 40_000, 0.3, 1.2, ratio=0.5)
+    world = study.SurvivalWorld(4, 40_000, 0.3, 1.2, ratio=0.5)
     tables = [*world.tables(np.random.default_rng(0), grouped=False)]
     time, seen = (np.concatenate([table[name] for table in tables]) for name in ("time", "seen"))
     for t in (0.5, 2.5, 7.5):
@@ -19,7 +19,7 @@ def test_a_world_has_the_survival_that_it_says():
 
 
 def test_figures_of_a_few_studies():
-    found = study.measured(study.World(3, 1500, 0.3, 1.2), 0, n_studies=12)
+    found = study.measure(study.SurvivalWorld(3, 1500, 0.3, 1.2), 0, n_studies=12)
     rejects, n_tests = found.pop("log-rank test rejects")
     assert rejects < 0.5
     assert n_tests == 12

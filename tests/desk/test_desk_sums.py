@@ -52,7 +52,7 @@ def test_from_a_table_to_predictions(world):
     shown = plain(finished(place))
     assert "No row leaves, and no target." in shown
     assert "remains personal data" in shown
-    assert re.search(r"the analyst and one party together( +\.\d\d){3}", shown)
+    assert re.search(r"the analyst and parties together( +\.\d\d){3}", shown)
     assert "You said no" in answered(place, decision="no")
     assert not list((at / "outbox").iterdir())
     send(place, "/sums")

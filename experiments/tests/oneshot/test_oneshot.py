@@ -37,7 +37,7 @@ from datacollab_experiments.pays.draws import Rows, draw
 from datacollab_experiments.pays.library import pooled
 from datacollab_experiments.pays.settings import Setting
 from datacollab_experiments.pays.tables import load_table
-from datacollab_experiments.sums.membership import turned_and_back, turned_back
+from datacollab_experiments.sums.membership import find_turn_back, turn_and_undo
 
 PUBLISHED = Path(__file__).parents[3] / "docs" / "results" / "oneshot"
 HOW_TO = Path(__file__).parents[2] / "docs" / "oneshot.md"
@@ -154,12 +154,12 @@ def test_a_secret_turn_is_found_from_the_moments_themselves():
     rows[:, 5] += rows[:, :4].sum(axis=1)
     turn = stats.ortho_group.rvs(4, random_state=0)
     turned = np.hstack([rows[:, :4] @ turn, rows[:, 4:]])
-    back = turned_back(turned.T @ turned, rows.T @ rows, 4)
+    back = find_turn_back(turned.T @ turned, rows.T @ rows, 4)
     assert_allclose(turned[:, :4] @ back, rows[:, :4], atol=1e-8)
     # So a total of such rows comes back as it was, unless other moments are expected.
     M = rows.T @ rows
-    assert_allclose(turned_and_back(M, M, 4, random), M, atol=1e-8 * M.max())
-    assert not np.allclose(turned_and_back(M, M[::-1, ::-1], 4, random), M, atol=0.01 * M.max())
+    assert_allclose(turn_and_undo(M, M, 4, random), M, atol=1e-8 * M.max())
+    assert not np.allclose(turn_and_undo(M, M[::-1, ::-1], 4, random), M, atol=0.01 * M.max())
 
 
 # attacks

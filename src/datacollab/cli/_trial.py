@@ -20,7 +20,7 @@ from ..agreement import Project, are_declared_alike, draft_project
 from ..anchor import equal_rows
 from ..bundle import KeyPair
 from ..estimators import PartySimulation, simulate_parties
-from ..exchange.party_folder import APART, TOGETHER, find_measured, membership_rows, message_bytes
+from ..exchange.party_folder import APART, TOGETHER, WORST_ROSTERS, find_measured, membership_rows, message_bytes
 from ..sums import membership_figures
 from ..table import EncodedTable, column_questions, encode_table, read_table
 from ._output import Report, list_names, make_private_file
@@ -216,7 +216,7 @@ class _Disclosure:
             APART,
             TOGETHER,
             "How well attackers distinguished people in a total from others, as an AUC (.50 is guessing, 1.00 is "
-            "certain; above .55 amber, above .70 red), if every party has as many rows as this table:",
+            f"certain; above .55 amber, above .70 red), if every party has as many rows as this table. {WORST_ROSTERS}",
         )
         return cls(leaves=leaves, knows=knows, heads=heads, attackers=attackers, after=tuple(after))
 

@@ -14,7 +14,8 @@ _TABLE = Path(__file__).with_name("membership.csv")
 class MeasuredMembership:
     """Areas under the curve of membership inference: .5 is guessing, 1 is certain.
 
-    Each is the largest mean over the tables of one kind.  They are measured, and bound nothing.
+    Each is the largest mean over the tables of one kind, and over two groups of parties that attack: one of three, and
+    five of ten.  They are measured, and bound nothing.
     """
 
     n_rows: int
@@ -27,9 +28,9 @@ class MeasuredMembership:
     """Columns of the common map."""
     analyst: float
     party: float
-    """Of one party with the model."""
+    """Of the parties that attack, with the model."""
     together: float
-    """Of both, if they work together."""
+    """Of the analyst and these parties together."""
 
 
 def membership_figures(kind: Literal["table", "alike", "own columns"] = "table") -> tuple[MeasuredMembership, ...]:

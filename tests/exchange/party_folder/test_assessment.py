@@ -47,7 +47,7 @@ SUMS = SumsSummary(
 def test_sums_are_described_with_the_figures_for_their_number_of_rows():
     text = assessment(PROJECT, Policy(approvers=("officer",)), SUMS)
     thousand = next(each for each in membership_figures() if each.n_rows == 1000 and not each.rare)
-    assert f"| the analyst and one party together | {auc_text(thousand.together)} | red |" in text
+    assert f"| the analyst and parties together | {auc_text(thousand.together)} | red |" in text
     assert "measured on public tables with 1,000 rows; more rows reveal less" in text
     assert "| Purpose, as all parties agreed | Who is ill \\| &lt;b>soon&lt;/b>? At home. |" in text
     for words in (

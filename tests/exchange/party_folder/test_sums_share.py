@@ -122,8 +122,8 @@ def test_the_summary_says_what_was_measured_for_such_totals(joined):
     for line in (
         ("Rows of all parties together:", *(f"{each.n_rows:,}" for each in people)),
         ("the analyst alone", *(auc(each.analyst) for each in people)),
-        ("one party alone, from the model", *(auc(each.party) for each in people)),
-        ("the analyst and one party together", *(auc(each.together) for each in people)),
+        ("parties alone, from the model", *(auc(each.party) for each in people)),
+        ("the analyst and parties together", *(auc(each.together) for each in people)),
     ):
         assert " ".join(line) in " ".join(text.split())
     # 60 own rows, and 20 of each other party.

@@ -29,7 +29,7 @@ from ..pays.columns import Array
 from ..pays.draws import Draw, Rows
 from ..pays.library import Predict
 from ..pays.trial import make_rows
-from ..sums.membership import turned_and_back, turned_back
+from ..sums.membership import find_turn_back, turn_and_undo
 from ..sums.playing import matrix_of
 from .messages import Kind, Message, Model, Points, Total
 
@@ -319,7 +319,7 @@ class MaskedSums(Method):
         D = kind.common.n_components
         size = kind.statistic.size
         # Without the map the receiver knows the rows up to a rotation, and turns second moments back.
-        seen = turned_and_back(matrix_of(total, size), kind.u.T @ kind.u, D, turn)
+        seen = turn_and_undo(matrix_of(total, size), kind.u.T @ kind.u, D, turn)
         # A party takes its own part and noise, and the public rows, out of the total.
         others = total - parts[ACCOMPLICE] - noises[ACCOMPLICE] - public
         return Played(
@@ -422,7 +422,7 @@ class SharedRows(Method):
             both = np.hstack([Z, np.eye(drawn.n_classes)[y], np.ones((len(Z), 1))])
             return np.asarray(both.T @ both / len(Z))
 
-        back = turned_back(moments(centred, rows.y), moments(guess.transform(kind.X), kind.y), D)
+        back = find_turn_back(moments(centred, rows.y), moments(guess.transform(kind.X), kind.y), D)
         return Points(Rows(centred @ back, rows.y), guess.transform)
 
 

@@ -1,1 +1,1 @@
-"""How often what a study says holds."""
+"""How often a study's intervals and tests hold, and how much its totals tell."""

@@ -33,7 +33,7 @@ def number(random: np.random.Generator, n: int, shift: float, *, mean: float, sd
     return mean + sd * (shift + random.normal(size=n))
 
 
-def skewed(random: np.random.Generator, n: int, shift: float, *, median: float, spread: float) -> Entries:
+def lognormal(random: np.random.Generator, n: int, shift: float, *, median: float, spread: float) -> Entries:
     """Draw rows of a lognormal column, whose shift is that of its logarithm."""
     return np.asarray(median * np.exp(spread * (shift + random.normal(size=n))))
 
@@ -43,7 +43,7 @@ def level(random: np.random.Generator, n: int, shift: float, *, rate: float) -> 
     return np.asarray(random.random(n) < rate + shift * np.sqrt(rate * (1 - rate)), dtype=np.float64)
 
 
-creatinine = partial(skewed, median=85.0, spread=0.4)
+creatinine = partial(lognormal, median=85.0, spread=0.4)
 weight = partial(number, mean=80.0, sd=16.0)
 temperature = partial(number, mean=37.0, sd=0.7)
 CASES: dict[str, tuple[Callable[..., Entries], Callable[[Entries], Entries]]] = {
@@ -66,10 +66,11 @@ def excess(n_parties: int) -> float:
     return StudyPlan(roster, [Counts([CategoryColumn("x", (0.0, 1.0))])]).agreed.excess
 
 
-def named(random: np.random.Generator, parts: list[Entries], noise: float) -> bool:
+def names_column(random: np.random.Generator, parts: list[Entries], noise: float) -> bool:
     """Return whether the column is named, with the noise of a plan."""
     rows = np.concatenate(parts)
     column: NumberColumn | CategoryColumn = CategoryColumn("x", (0.0, 1.0))
+    # A column of zeros and ones is a category, as projects draft it.
     if not set(rows) <= {0.0, 1.0}:
         column = NumberColumn("x", min(0.0, float(rows.min())), 1.05 * float(rows.max()))
     others = [NumberColumn(f"other {place}", 0, 1) for place in range(9)]  # Their noise is shared.
@@ -84,16 +85,22 @@ def lines(n_studies: int, seed: int) -> Iterator[tuple[str, ...]]:
     """Yield a line for each case: false alarms, and how often a large and a small odd party is found."""
     random = np.random.default_rng(seed)
     for name, (draw, convert) in CASES.items():
-        alarms, large, small = list[bool](), list[bool](), list[bool]()
+        alarms = list[bool]()
+        large = list[bool]()
+        small = list[bool]()
         for n_parties in PARTIES:
             noise = excess(n_parties)
             for _ in range(n_studies):
+                # Sizes are even on the log scale: some parties have a tenth of the largest's rows.
                 sizes = np.exp(random.uniform(np.log(100), np.log(1000), n_parties)).astype(int)
                 parts = [draw(random, n, random.uniform(-APART, APART)) for n in sizes]
-                alarms.append(named(random, parts, noise))
+                alarms.append(names_column(random, parts, noise))
+                # The same rows once more, with one party that codes otherwise.
                 odd = int(random.integers(n_parties))
                 parts[odd] = convert(parts[odd])
-                (large if sizes[odd] >= LARGE * sizes.sum() else small).append(named(random, parts, noise))
+                # A small party hardly moves the total's mean and spread, so its unit is harder to see.
+                by_size = large if sizes[odd] >= LARGE * sizes.sum() else small
+                by_size.append(names_column(random, parts, noise))
         yield name, *(f"{100 * np.mean(each):.1f} %" for each in (alarms, large, small))
 
 

@@ -25,11 +25,13 @@ from datacollab.errors import NumericalError
 from datacollab.study import MAPPED, CategoryColumn, Effect, EffectResult, NumberColumn, StudyPlan, effect_map
 from datacollab.sums import CommonMap, MaskKey
 
-__all__ = ["measured"]
+__all__ = ["measure"]
 
-N_STUDIES, N_OF_FIRST = 500, 1000
+N_STUDIES = 500
+N_OF_FIRST = 1000
 """Of each world, and of each of the first two."""
-TREATED, GAIN = CategoryColumn("treated", (0, 1)), NumberColumn("gain", -8, 12)
+TREATED = CategoryColumn("treated", (0, 1))
+GAIN = NumberColumn("gain", -8, 12)
 COLUMNS = [NumberColumn(name, -4, 4) for name in "abcde"]
 GROUP = CategoryColumn("group", (0, 1))
 _PER_CLUSTER = 5
@@ -39,7 +41,7 @@ _FIRST_SEED = 400
 
 
 @dataclass(frozen=True)
-class World:
+class EffectStudyWorld:
     """Six hospitals, of equal size unless it is of kind "unequal"."""
 
     n_rows: int
@@ -51,8 +53,10 @@ class World:
     """Of the effect between two groups, which take the place of the last column."""
 
     def rows(self, level: float, random: np.random.Generator) -> tuple[np.ndarray, ...]:
-        """Columns, treatment, outcome, probability of treatment and effect; level is from -1 to 1."""
-        part = (0.7 * (level + 1) + 0.3) if self.kind == "unequal" else 1.0  # of the mean size: .3 to 1.7
+        """Return columns, treatment, outcome, probability of treatment and effect; level is from -1 to 1."""
+        part = 1.0
+        if self.kind == "unequal":
+            part = 0.7 * (level + 1) + 0.3  # Of the mean size: .3 to 1.7.
         n = round(self.n_rows / self.n_parties * part)
         x = random.normal(size=(n, len(COLUMNS))).clip(-4, 4)
         if self.difference is not None:
@@ -61,24 +65,34 @@ class World:
         outcome = x[:, 0] + 0.5 * x[:, 2] - 0.5 * x[:, 1]
         if self.kind == "nonlinear":
             wave = np.cos(1.2 * x[:, 0])
-            score, outcome = 0.7 * wave + 0.4 * x[:, 1], 1.2 * wave + x[:, 1]
+            score = 0.7 * wave + 0.4 * x[:, 1]
+            outcome = 1.2 * wave + x[:, 1]
         if self.kind == "steps":
             above = (x > 0).astype(np.float64)
-            score, outcome = 0.8 * above[:, 0] - 0.6 * above[:, 1], 1.5 * above[:, 0] + above[:, 2]
+            score = 0.8 * above[:, 0] - 0.6 * above[:, 1]
+            outcome = 1.5 * above[:, 0] + above[:, 2]
         if self.kind == "product":
-            score, outcome = 0.6 * x[:, 0] * x[:, 1], x[:, 0] * x[:, 1]
+            outcome = x[:, 0] * x[:, 1]
+            score = 0.6 * x[:, 0] * x[:, 1]
         if self.kind == "kink":
-            score, outcome = 0.6 * np.abs(x[:, 0]), 1.2 * np.abs(x[:, 0])
-        deviation, effect = np.ones(n), np.full(n, 2.0)
+            score = 0.6 * np.abs(x[:, 0])
+            outcome = 1.2 * np.abs(x[:, 0])
+        deviation = np.ones(n)
+        effect = np.full(n, 2.0)
         shared = np.zeros(n)
         if self.kind == "clustered":
             places = np.arange(n) // _PER_CLUSTER
             score = score + random.normal(size=n)[places]
-            shared, deviation = 0.8 * random.normal(size=n)[places], np.full(n, 0.8)
+            # The rest of the variance is within clusters.
+            shared = 0.8 * random.normal(size=n)[places]
+            deviation = np.full(n, 0.8)
         if self.kind == "heterogeneous":
             effect = 2 + x[:, 0]
         if self.difference is not None:
-            score, outcome, effect = score + 0.3 * x[:, 4], outcome + 0.5 * x[:, 4], 2 + self.difference * x[:, 4] / 2
+            # The group has to do with treatment and outcome as well: it confounds.
+            score = score + 0.3 * x[:, 4]
+            outcome = outcome + 0.5 * x[:, 4]
+            effect = 2 + self.difference * x[:, 4] / 2
         p = expit(score + level)
         t = random.random(n) < p
         if self.kind == "heteroscedastic":
@@ -87,18 +101,23 @@ class World:
         return x, t.astype(int), y, p, effect
 
 
-def measured(world: World, seed: int, *, n_studies: int = N_STUDIES) -> tuple[dict[str, float], dict[str, float]]:
-    """Bias, standard deviation, mean standard error, coverage, and the part refused; with noise, and without."""
+def measure(
+    world: EffectStudyWorld, seed: int, *, n_studies: int = N_STUDIES
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return bias, standard deviation, mean standard error, coverage, and the part refused; with noise, and without."""
     random = np.random.default_rng(seed)
-    common = _faster(effect_map(random.normal(size=(1000, len(COLUMNS))).clip(-4, 4) / 2, bytes(32)))
+    common = _multiply_out(effect_map(random.normal(size=(1000, len(COLUMNS))).clip(-4, 4) / 2, bytes(32)))
     cluster = "cluster" if world.kind == "clustered" else None
     by = None if world.difference is None else GROUP
     statistic = Effect(TREATED, GAIN, common.n_components, COLUMNS, cluster, by)
     roster: dict[str | int, bytes] = {place: MaskKey.generate().public for place in range(world.n_parties)}
+    # The plan says by how much noise is raised against parties that collude.
     usual = StudyPlan(roster, [statistic]).agreed.excess
-    found: tuple[list[dict[str, float]], ...] = ([], [])
+    by_noise: tuple[list[dict[str, float]], ...] = ([], [])
     for _ in range(n_studies):
-        total, weights, weighted = np.zeros(len(statistic.spread)), 0.0, 0.0
+        total = np.zeros(len(statistic.spread))
+        weights = 0.0
+        weighted = 0.0
         for place, level in enumerate(np.linspace(-1, 1, world.n_parties)):
             x, t, y, p, effect = world.rows(level, random)
             table = {MAPPED: common.transform(x / 2), "treated": t, "gain": y, "group": (x[:, 4] > 0).astype(int)}
@@ -106,20 +125,25 @@ def measured(world: World, seed: int, *, n_studies: int = N_STUDIES) -> tuple[di
             if cluster:
                 table[cluster] = np.array([f"{place}, {i // _PER_CLUSTER}" for i in range(len(x))], dtype=object)
             total += statistic.part(table, random.bytes(32))
-            weights, weighted = weights + (p * (1 - p)).sum(), weighted + (p * (1 - p) * effect).sum()
+            # Rows with a probability of treatment near one half say most of the effect.
+            weights += (p * (1 - p)).sum()
+            weighted += (p * (1 - p) * effect).sum()
+        # Common random numbers: with noise and without, the same study.
         drawn = statistic.spread * random.normal(size=len(total))
-        for own, excess in zip(found, (usual, 0.0), strict=True):
+        for own, excess in zip(by_noise, (usual, 0.0), strict=True):
+            # A total that says too little is refused: it counts neither as held nor as missed.
             try:
                 result = statistic.result(total + excess * drawn, n_parties=world.n_parties, noise=excess)
             except NumericalError:
                 continue
-            own.append(_judged(result, weighted / weights, world.difference))
-    return _summary(found[0], n_studies), _summary(found[1], n_studies)
+            own.append(_judge(result, weighted / weights, world.difference))
+    return _summary(by_noise[0], n_studies), _summary(by_noise[1], n_studies)
 
 
-def _faster(common: CommonMap) -> CommonMap:
+def _multiply_out(common: CommonMap) -> CommonMap:
     """Return the same map, but for rounding, with both matrices of the kernel's part multiplied beforehand."""
     n_linear = common.principal.shape[1]
+    # Features are linear in the kernel's part: (K root) D is K (root D).
     linear, rest = np.split(common.directions, [n_linear])
     return replace(
         common,
@@ -129,10 +153,10 @@ def _faster(common: CommonMap) -> CommonMap:
     )
 
 
-def _judged(found: EffectResult, truth: float, difference: float | None) -> dict[str, float]:
-    judged = {"error": found.effect - truth, "se": found.error, "noise": found.noise}
-    judged["held"] = found.low <= truth <= found.high
-    other = found.difference
+def _judge(result: EffectResult, truth: float, difference: float | None) -> dict[str, float]:
+    judged = {"error": result.effect - truth, "se": result.error, "noise": result.noise}
+    judged["held"] = result.low <= truth <= result.high
+    other = result.difference
     if difference is not None and other is not None:
         judged |= {"difference held": other.low <= difference <= other.high, "found": other.p_value < _LEVEL}
     return judged
@@ -158,16 +182,16 @@ def _summary(studies: list[dict[str, float]], n_studies: int) -> dict[str, float
 
 
 WORLDS = [
-    World(600),
-    World(3000),
-    *(World(3000, kind) for kind in ("nonlinear", "heteroscedastic", "clustered", "heterogeneous")),
-    *(World(3000, kind) for kind in ("unequal", "steps", "product", "kink")),
-    World(600, difference=0.0),
-    World(600, difference=1.0),
-    World(3000, difference=0.0),
-    World(3000, difference=0.5),
-    World(3000, "nonlinear", difference=0.0),
-    World(3000, "heteroscedastic", difference=0.0),
+    EffectStudyWorld(600),
+    EffectStudyWorld(3000),
+    *(EffectStudyWorld(3000, kind) for kind in ("nonlinear", "heteroscedastic", "clustered", "heterogeneous")),
+    *(EffectStudyWorld(3000, kind) for kind in ("unequal", "steps", "product", "kink")),
+    EffectStudyWorld(600, difference=0.0),
+    EffectStudyWorld(600, difference=1.0),
+    EffectStudyWorld(3000, difference=0.0),
+    EffectStudyWorld(3000, difference=0.5),
+    EffectStudyWorld(3000, "nonlinear", difference=0.0),
+    EffectStudyWorld(3000, "heteroscedastic", difference=0.0),
 ]
 
 
@@ -175,9 +199,10 @@ if __name__ == "__main__":
     chosen = [int(each) for each in sys.argv[1:]] or range(len(WORLDS))
     for number in chosen:
         world = WORLDS[number]
-        measures = measured(world, _FIRST_SEED + number, n_studies=N_STUDIES if number > 1 else N_OF_FIRST)
-        for noise, said in zip(("", ", no noise"), measures, strict=True):
+        measures = measure(world, _FIRST_SEED + number, n_studies=N_STUDIES if number > 1 else N_OF_FIRST)
+        for noise, figures in zip(("", ", no noise"), measures, strict=True):
             name = f"{world.kind}, {world.n_rows:,} rows{noise}"
-            name += "" if world.difference is None else f", difference {world.difference:g}"
-            sys.stdout.write(f"| {name} | {' | '.join(f'{key} {each:.3f}' for key, each in said.items())} |\n")
+            if world.difference is not None:
+                name += f", difference {world.difference:g}"
+            sys.stdout.write(f"| {name} | {' | '.join(f'{key} {each:.3f}' for key, each in figures.items())} |\n")
             sys.stdout.flush()

@@ -11,7 +11,7 @@ to groups, its mean over the groups.
   results go, if these give the total away.
 
 Members are rows of the other parties, strangers rows of nobody.  Reported are the area under the curve over all of
-them, and over the tenth that stands out: those whose rows move the total farthest, beside what hides them.  Rows are
+them, and over the tenth that stands out: those whose rows move the total farthest, beside the rest.  Rows are
 dealt at random to parties of equal size.  A statistic has the noise that it has alone, the least: in a message of
 several, counts have more.  Tables, seeds and the attack were fixed before the run that was published.
 
@@ -19,7 +19,7 @@ several, counts have more.  Tables, seeds and the attack were fixed before the r
 $ python -m datacollab_experiments.study.membership --output output/study-membership.csv --ship
 ```
 
-plays what the file does not hold yet, and writes the figures of docs/threat-model.md and `datacollab party share`.
+plays draws that the file lacks, and writes the figures of docs/threat-model.md and `datacollab party share`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from datacollab import study
 from datacollab.study import CategoryColumn, LeastSquares, NumberColumn, Statistic
 
 from ..harness import markdown, r_table
-from ..sums.playing import beyond
+from ..sums.playing import noise_factor
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -59,9 +59,9 @@ N_PUBLIC = 2000
 N_STRANGERS = 200
 """As many members are held against these, if there are as many."""
 N_BASE = 500
-"""Public rows that a row joins to say what it adds."""
+"""Public rows that a row joins, to say how much it adds."""
 N_SAMPLES = 20
-"""Of public rows, that say by how much a party's numbers differ from the sum of what its rows add."""
+"""Of public rows, that say by how much a party's numbers differ from the sum of its rows' additions."""
 STANDS_OUT = 0.1
 ROBUST = "least squares (robust)"
 CLASSICAL = "least squares (classical)"
@@ -95,12 +95,12 @@ SOURCES: dict[str, tuple[str, ...]] = {
 }
 """Tables of R packages: hash, the column that groups rows, the outcome of regressions, times and events."""
 _LEFT_OUT = ["rownames", "id", "case.id", "chapter", "bmi"]
-"""Numbers of records, causes of death, and what follows from weight and height."""
+"""Numbers of records, causes of death, and columns that follow from weight and height."""
 
 
 @lru_cache(maxsize=len(SOURCES))
 def table_of(name: str) -> StudiedTable:
-    """Return a table of R with what its rows add."""
+    """Return a table of R with its rows' additions."""
     sha256, *about = SOURCES[name]
     frame = r_table(name, sha256).drop(columns=_LEFT_OUT, errors="ignore")
     # Adding up single rows takes the time: no more than a draw has.
@@ -112,14 +112,16 @@ def draft(values: pd.Series[Any]) -> NumberColumn | CategoryColumn:
     """Return a column with the range that `datacollab project new` drafts; two values are a category."""
     if values.dtype.kind not in "iuf" or values.nunique() <= 2:
         return CategoryColumn(str(values.name), sorted(values.dropna().unique()))
-    low, high = float(values.min()), float(values.max())
+    low = float(values.min())
+    high = float(values.max())
     half = (high - low) / 2
-    least = -np.inf if low < 0 else 0.0
-    return NumberColumn(str(values.name), max(low - half, least), high + half)
+    # Drafts take a column that was never negative to be so.
+    least = low - half if low < 0 else max(low - half, 0.0)
+    return NumberColumn(str(values.name), least, high + half)
 
 
 class StudiedTable:
-    """The rows of a table, and what each adds to each statistic."""
+    """The rows of a table, and each one's addition to each statistic."""
 
     def __init__(self, frame: pd.DataFrame, by: str, outcome: str, time: str = "", event: str = "") -> None:
         columns: dict[str, Any] = {str(name): draft(frame[name]) for name in frame}
@@ -137,12 +139,12 @@ class StudiedTable:
             statistics["survival"] = study.Survival(months, event, columns[by])
             statistics["additive hazards"] = study.AdditiveHazards(months, event, [*explaining, number])
         self.n_rows = len(frame)
-        self.added = {name: Added(each, frame) for name, each in statistics.items()}
+        self.added = {name: Additions(each, frame) for name, each in statistics.items()}
         self.sets = [names for names in SETS if self.added.keys() >= {*names}]
 
 
-class Added:
-    """What each row of a frame adds to a statistic: f, and the numbers of parties, in units of their noise.
+class Additions:
+    """Each row's addition to a statistic, f, and the numbers of parties, in units of their noise.
 
     Parties deal rows to groups by `statistic`; with `ungrouped` all are in one.  Numbers that are 0 over all rows, such
     as those of empty bins, are left out.  f is of rows that join the first `N_BASE` ones, which are always public.
@@ -175,7 +177,7 @@ class Added:
         """Return the numbers of a party whose rows are in one group, shape (n_numbers,)."""
         return np.asarray(self.ungrouped.finish(self.over(index))[self.kept] / self.spread)
 
-    def dealt(self, index: Index, random: np.random.Generator) -> Array:
+    def deal(self, index: Index, random: np.random.Generator) -> Array:
         """Return the numbers of a party whose rows are dealt to groups, shape (n_groups, n_numbers)."""
         if self.n_groups == 1:
             return self.part(index)[None]
@@ -185,7 +187,7 @@ class Added:
 
 
 class TotalDistribution:
-    """The normal distribution of a total with noise of 1, from what public rows add: shape (n_public, n_numbers)."""
+    """The normal distribution of a total with noise of 1, from public rows: shape (n_public, n_numbers)."""
 
     def __init__(self, public: Array) -> None:
         self.mean = public.mean(axis=0)
@@ -195,8 +197,8 @@ class TotalDistribution:
     def ratio(self, moved: Array, residual: Array, *, n_rows: float, noise: float) -> tuple[Array, Array]:
         r"""Return :math:`f^\top \Sigma^{-1} r` and :math:`f^\top \Sigma^{-1} f` with Σ = n C + e².
 
-        The logarithm of the likelihood ratio is the first less half of the second.  `moved` is what candidates add,
-        shape (n_candidates, n_numbers), and f that beyond the mean; r of shape (n_numbers,) or (n_numbers, n_totals).
+        The logarithm of the likelihood ratio is the first less half of the second.  `moved` are candidates' additions,
+        shape (n_candidates, n_numbers), and f those beyond the mean; r of shape (n_numbers,) or (n_numbers, n_totals).
         """
         along = (moved - self.mean) @ self.axes
         weighted = along / (n_rows * self.values + noise**2)
@@ -207,7 +209,9 @@ class StudyDraw:
     """Rows of parties, of which the first are the members, as many strangers, and public rows."""
 
     def __init__(self, table: StudiedTable, seed: int) -> None:
-        self.table, self.seed = table, seed
+        self.table = table
+        self.seed = seed
+        # The rows that f is measured beside are public in every draw.
         index = N_BASE + np.random.default_rng([seed, 61]).permutation(table.n_rows - N_BASE)
         self.pool, strangers, rest = np.split(index, [max(ROWS), max(ROWS) + N_STRANGERS])
         self.public = np.r_[:N_BASE, rest][:N_PUBLIC]
@@ -221,14 +225,16 @@ class StudyDraw:
         random = np.random.default_rng([self.seed, n_rows, n_parties, 63])
         *others, own = np.array_split(self.pool[:n_rows], n_parties)
         n_others = n_rows - len(own)
-        left = beyond(n_parties, known=1)
-        every = beyond(n_parties)
+        left = noise_factor(n_parties, known=1)
+        every = noise_factor(n_parties)
         residuals: dict[str, dict[str, Array]] = {who: {} for who in ATTACKERS}
         for name, added in self.table.added.items():
-            rest = np.sum([added.dealt(each, random) for each in others], axis=0)
+            rest = np.sum([added.deal(each, random) for each in others], axis=0)
             noise, own_noise = random.normal(size=(2, *rest.shape))
+            # The party that attacks with the analyst knows its own part of the noise.
             rest += left * noise
-            total = rest + added.dealt(own, random) + np.sqrt(every**2 - left**2) * own_noise
+            # The analyst's total has the noise of all, its helper's included.
+            total = rest + added.deal(own, random) + np.sqrt(every**2 - left**2) * own_noise
             mean = self.f[name].mean(axis=0)
             beside = self._beside(name, len(own))
             residuals["together"][name] = rest - (n_others * mean + len(others) * beside) / added.n_groups
@@ -287,7 +293,10 @@ def areas(score: Array, far: Array, n_members: int) -> tuple[float, float]:
     """
     half = len(score) // 2
     held = np.r_[:n_members, half : half + n_members]
-    is_member, score, far = held < half, score[held], far[held]
+    is_member = held < half
+    score = score[held]
+    far = far[held]
+    # Attackers can tell beforehand whom they would recognise, from f alone.
     out = far >= np.quantile(far, 1 - STANDS_OUT)
     whole = float(roc_auc_score(is_member, score))
     if is_member[out].all() or not is_member[out].any():
@@ -305,9 +314,9 @@ def play(path: Path, n_seeds: int) -> None:
     start = time.monotonic()
     for place, (name, seed) in enumerate(waiting, start=1):
         drawn = StudyDraw(table_of(name), seed)
-        found = pd.DataFrame([each for n, k in product(ROWS, PARTIES) for each in drawn.figures(n, k)])
-        found = found.assign(table=name, seed=seed)
-        found.to_csv(path, mode="a", header=not path.exists(), index=False, float_format="%.5g")
+        figures = pd.DataFrame([each for n, k in product(ROWS, PARTIES) for each in drawn.figures(n, k)])
+        figures = figures.assign(table=name, seed=seed)
+        figures.to_csv(path, mode="a", header=not path.exists(), index=False, float_format="%.5g")
         minutes = (time.monotonic() - start) / place * (len(waiting) - place) / 60
         print(f"step {place} of {len(waiting)}: {name}, seed {seed}; about {minutes:.0f} minutes left", flush=True)
 
@@ -315,14 +324,14 @@ def play(path: Path, n_seeds: int) -> None:
 def summarise(draws: pd.DataFrame) -> pd.DataFrame:
     """Return means over draws, with their standard errors."""
     by_facts = draws.groupby(["table", *_FACTS], sort=False)[_FIGURES]
-    found = by_facts.mean().join(by_facts.sem().rename(columns="standard error of {}".format))
-    return found.join(by_facts.count()[["AUC"]].rename(columns={"AUC": "draws"})).round(3).reset_index()
+    means = by_facts.mean().join(by_facts.sem().rename(columns="standard error of {}".format))
+    return means.join(by_facts.count()[["AUC"]].rename(columns={"AUC": "draws"})).round(3).reset_index()
 
 
 def figures_of(means: pd.DataFrame, names: Sequence[str], n_rows: int) -> dict[tuple[str, str], float]:
     """Return the largest means over tables, and over three and ten parties, by attacker and figure.
 
-    Analyst and party together can do what the analyst does.
+    Analyst and party together can do as the analyst does.
     """
     chosen = means[(means["statistics"] == JOIN.join(names)) & (means["rows"] == n_rows)]
     largest = chosen.groupby("attacker")[_FIGURES].max()
@@ -353,16 +362,16 @@ def page_table(means: pd.DataFrame) -> str:
     return markdown([_HEAD, *heads], rows)
 
 
-def with_table(page: str, table: str) -> str:
+def replace_table(page: str, table: str) -> str:
     """Return the page with its old table replaced; raise ValueError if it has none with this head."""
-    before, found, rest = page.partition(f"| {_HEAD} |")
-    if not found:
+    before, head, rest = page.partition(f"| {_HEAD} |")
+    if not head:
         raise ValueError(f"The page has no table whose first head is {_HEAD!r}. Add the line that begins it.")
     return f"{before}{table}\n\n{rest.partition(chr(10) * 2)[2]}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play what is missing, write the files if asked, and print the table."""
+    """Play missing draws, write the files if asked, and print the table."""
     parser = argparse.ArgumentParser(prog="python -m datacollab_experiments.study.membership", description=__doc__)
     parser.add_argument("--output", type=Path, required=True, help="file of all draws; a run goes on where it ended")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="draws of each table")
@@ -375,7 +384,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         RESULTS.parent.mkdir(parents=True, exist_ok=True)
         means.to_csv(RESULTS, index=False)
         PACKAGE.write_text(package_file(means), encoding="utf-8")
-        PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), page_table(means)), encoding="utf-8")
+        PAGE.write_text(replace_table(PAGE.read_text(encoding="utf-8"), page_table(means)), encoding="utf-8")
     print(page_table(means))
     return 0
 

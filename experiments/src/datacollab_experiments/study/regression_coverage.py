@@ -24,14 +24,19 @@ from datacollab.errors import NumericalError
 from datacollab.study import RIDGE_MOVED, LeastSquares, NumberColumn
 from datacollab.study._least_squares import N_GROUPS
 
+from ..sums.playing import noise_factor
+
 WORLDS = ("alike", "unequal", "clustered", "heavy tails")
 METHODS = ("robust", "classical", "second message")
-NOISES, N_COLUMNS, ROWS_PER_COLUMN = (0.1, 0.03), (3, 10, 20), (10, 100, 300, 1000)
-N_DOCTORS, WITHIN = 20, 0.2
+NOISES = (0.1, 0.03)
+N_COLUMNS = (3, 10, 20)
+ROWS_PER_COLUMN = (10, 100, 300, 1000)
+N_DOCTORS = 20
+WITHIN = 0.2
 
 
 @dataclass(frozen=True)
-class Rows:
+class SimulatedRows:
     """All rows of a simulated study, with each row's party and doctor, and the true coefficients."""
 
     X: np.ndarray
@@ -41,11 +46,13 @@ class Rows:
     true: np.ndarray
 
 
-def simulate(world: str, n_rows: int, n_columns: int, n_parties: int, random: np.random.Generator) -> Rows:
+def simulate(world: str, n_rows: int, n_columns: int, n_parties: int, random: np.random.Generator) -> SimulatedRows:
     """Draw a study: columns of standard deviation 1 and range 6, an outcome of range 16, unequal parties."""
     parts = np.sqrt(np.arange(1, n_parties + 1))
+    # Each party has a row at least, and sizes grow with the root of its number.
     party = np.sort(np.r_[np.arange(n_parties), random.choice(n_parties, n_rows - n_parties, p=parts / parts.sum())])
-    n_doctors = N_DOCTORS if world == "clustered" else 10  # Elsewhere they have no part.
+    # Doctors only matter where residuals are clustered.
+    n_doctors = N_DOCTORS if world == "clustered" else 10
     doctor = n_doctors * party + random.integers(0, n_doctors, n_rows)
     X = random.normal(size=(n_rows, n_columns))
     X[:, 1] = 0.5 * X[:, 0] + math.sqrt(0.75) * X[:, 1]
@@ -60,7 +67,9 @@ def simulate(world: str, n_rows: int, n_columns: int, n_parties: int, random: np
         residuals = random.standard_t(3, size=n_rows) / math.sqrt(3)
     X = np.clip(X + 0.3 * random.normal(size=(n_parties, n_columns))[party], -3, 3)
     true = np.r_[0.5, -0.25, np.zeros(n_columns - 2)]
-    return Rows(X, np.clip(X @ true + random.normal(size=n_parties)[party] + residuals, -8, 8), party, doctor, true)
+    return SimulatedRows(
+        X, np.clip(X @ true + random.normal(size=n_parties)[party] + residuals, -8, 8), party, doctor, true
+    )
 
 
 @dataclass(frozen=True)
@@ -71,10 +80,12 @@ class Intervals:
     half: np.ndarray
 
 
-def in_one_place(rows: Rows, world: str) -> Intervals:
+def in_one_place(rows: SimulatedRows, world: str) -> Intervals:
     """Return intervals of all rows in one place: HC3, or clustered by doctor."""
-    X, y = rows.X.copy(), rows.y.copy()
+    X = rows.X.copy()
+    y = rows.y.copy()
     sizes = np.bincount(rows.party)
+    # Centred by party, site effects drop out.
     for values in (*X.T, y):
         values -= (np.bincount(rows.party, values) / sizes)[rows.party]
     n, p = X.shape
@@ -85,16 +96,18 @@ def in_one_place(rows: Rows, world: str) -> Intervals:
     if world == "clustered":
         scores = np.array([np.bincount(rows.doctor, column * residuals) for column in X.T])
         m = len(np.unique(rows.doctor))
-        middle, df = scores @ scores.T * (m / (m - 1) * (n - 1) / left), m - 1
+        middle = scores @ scores.T * (m / (m - 1) * (n - 1) / left)
+        df = m - 1
     else:
         leverage = ((X @ inverse) * X).sum(axis=1) + 1 / sizes[rows.party]
-        scores, df = X * (residuals / np.maximum(1 - leverage, 1e-9))[:, None], left
+        df = left
+        scores = X * (residuals / np.maximum(1 - leverage, 1e-9))[:, None]
         middle = scores.T @ scores
     return Intervals(beta, stats.t.ppf(0.975, df) * np.sqrt(np.diag(inverse @ middle @ inverse)))
 
 
 def statistics_of(n_columns: int, noise: float, world: str) -> dict[str, LeastSquares]:
-    """Return what parties add up, by the kind of errors."""
+    """Return the statistics that parties add up, by the kind of errors."""
     columns = [NumberColumn(f"x{place}", -3, 3) for place in range(n_columns)]
     outcome = NumberColumn("y", -8, 8)
     cluster = "doctor" if world == "clustered" else None
@@ -104,33 +117,32 @@ def statistics_of(n_columns: int, noise: float, world: str) -> dict[str, LeastSq
     }
 
 
-def excess_of(n_parties: int) -> float:
-    """Return by how much noise is raised against half of the parties, as `MaskedSum` raises it."""
-    return math.sqrt(n_parties / (n_parties - min(math.ceil(n_parties / 2), n_parties - 2)))
-
-
 def by_sums(
-    rows: Rows, world: str, noise: float, random: np.random.Generator, parts: dict[str, np.ndarray]
+    rows: SimulatedRows, world: str, noise: float, random: np.random.Generator, parts: dict[str, np.ndarray]
 ) -> dict[str, Intervals | None]:
     """Return intervals of each method, or None if it refuses; `parts` are totals without noise."""
     n_parties = int(rows.party[-1]) + 1
-    excess = excess_of(n_parties)
-    found: dict[str, Intervals | None] = dict.fromkeys(METHODS)
+    excess = noise_factor(n_parties)
+    intervals: dict[str, Intervals | None] = dict.fromkeys(METHODS)
     for method, statistic in statistics_of(rows.X.shape[1], noise, world).items():
         try:
             noisy = parts[method] + excess * statistic.spread * random.normal(size=len(parts[method]))
             result = statistic.result(noisy, n_parties=n_parties, noise=excess)
-            found[method] = Intervals(result.coefficients, (result.high - result.low) / 2)
+            intervals[method] = Intervals(result.coefficients, (result.high - result.low) / 2)
         except NumericalError:
             continue
     if world != "clustered":
-        found["second message"] = _with_second_message(rows, noise * excess, random, parts["classical"])
-    return found
+        intervals["second message"] = _with_second_message(rows, noise * excess, random, parts["classical"])
+    return intervals
 
 
-def _with_second_message(rows: Rows, noise: float, random: np.random.Generator, part: np.ndarray) -> Intervals | None:
+def _with_second_message(
+    rows: SimulatedRows, noise: float, random: np.random.Generator, part: np.ndarray
+) -> Intervals | None:
     """Return intervals by HC0 from two messages, each with half of the privacy; residuals are clipped to 4."""
-    n_columns, n_parties = rows.X.shape[1], int(rows.party[-1]) + 1
+    n_columns = rows.X.shape[1]
+    n_parties = int(rows.party[-1]) + 1
+    # Half of the privacy is √2 times the noise.
     statistic = statistics_of(n_columns, math.sqrt(2), "alike")["classical"]
     noisy = part + noise * statistic.spread * random.normal(size=len(part))
     try:
@@ -156,10 +168,11 @@ def _with_second_message(rows: Rows, noise: float, random: np.random.Generator, 
     return Intervals(first.coefficients, 1.96 * np.sqrt(np.maximum(squares, 0)))
 
 
-def totals_of(rows: Rows, world: str, random: np.random.Generator) -> dict[str, np.ndarray]:
+def totals_of(rows: SimulatedRows, world: str, random: np.random.Generator) -> dict[str, np.ndarray]:
     """Return the totals that parties' messages would have without noise."""
     statistic = statistics_of(rows.X.shape[1], 1.0, world)["robust"]
     total = np.zeros(len(statistic.spread))
+    # Each party's message, added up; the groups' sums are the whole sample's.
     for party in range(int(rows.party[-1]) + 1):
         own = rows.party == party
         table = {f"x{place}": column for place, column in enumerate(rows.X[own].T)}
@@ -187,14 +200,16 @@ def figures(n_studies: int, worlds: Sequence[str]) -> Iterator[dict[str, object]
         for seed in range(n_studies):
             random = np.random.default_rng([number, seed])
             rows = simulate(world, n_rows, n_columns, n_parties, random)
-            best, totals = in_one_place(rows, world), totals_of(rows, world, random)
+            best = in_one_place(rows, world)
+            totals = totals_of(rows, world, random)
             whole.append(np.abs(best.coefficients - rows.true) <= best.half)
             for noise in NOISES:
-                for method, found in by_sums(rows, world, noise, random, totals).items():
-                    if found is not None:
-                        held[noise, method].append(np.abs(found.coefficients - rows.true) <= found.half)
-                        width[noise, method].append(found.half / best.half)
+                for method, intervals in by_sums(rows, world, noise, random, totals).items():
+                    if intervals is not None:
+                        held[noise, method].append(np.abs(intervals.coefficients - rows.true) <= intervals.half)
+                        width[noise, method].append(intervals.half / best.half)
         for (noise, method), each in held.items():
+            # Products of residuals say nothing of doctors.
             if method == "second message" and world == "clustered":
                 continue
             of_columns = np.mean(each, axis=0) if each else np.full(n_columns, np.nan)
@@ -215,7 +230,7 @@ def figures(n_studies: int, worlds: Sequence[str]) -> Iterator[dict[str, object]
 
 def main() -> None:
     """Measure all, and write a table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--studies", type=int, default=500)
     parser.add_argument("--worlds", nargs="+", choices=WORLDS, default=WORLDS)

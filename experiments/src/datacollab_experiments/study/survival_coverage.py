@@ -27,17 +27,20 @@ from datacollab.errors import NumericalError
 from datacollab.study import AdditiveHazards, CategoryColumn, NumberColumn, Statistic, StudyPlan, Survival
 from datacollab.sums import MaskKey
 
-__all__ = ["measured"]
+__all__ = ["measure"]
 
 N_STUDIES = 1000
 ARM = CategoryColumn("arm", ("old", "new"))
-TIME, X, SEX = NumberColumn("time", 0, 10), NumberColumn("x", 0, 1), CategoryColumn("sex", ("f", "m"))
-_X, _SEX = 0.1, 0.05
+TIME = NumberColumn("time", 0, 10)
+X = NumberColumn("x", 0, 1)
+SEX = CategoryColumn("sex", ("f", "m"))
+_X = 0.1
+_SEX = 0.05
 """Effects on the hazard."""
 
 
 @dataclass(frozen=True)
-class World:
+class SurvivalWorld:
     """Parties of equal size, whose cumulative hazards at the end are from `least` to `most`."""
 
     n_parties: int
@@ -48,35 +51,42 @@ class World:
     """Of the hazard with the new treatment."""
 
     def hazards(self) -> np.ndarray:
+        """Return the cumulative hazard at the end of each party."""
         return np.linspace(self.least, self.most, self.n_parties)
 
     def survival(self, t: float) -> float:
-        """With equal parts of both treatments."""
+        """Return the part that survives a time, with equal parts of both treatments."""
         hazard = self.hazards() * math.sqrt(t / TIME.high)
         return float(np.mean([np.exp(-hazard), np.exp(-self.ratio * hazard)]))
 
     def tables(self, random: np.random.Generator, *, grouped: bool) -> Iterator[dict[str, np.ndarray]]:
+        """Yield each party's times and treatments; the part of the new one differs between parties if grouped."""
         n = self.n_rows // self.n_parties
         for place, hazard in enumerate(self.hazards()):
             part = 0.5 + grouped * 0.3 * (place / (self.n_parties - 1) - 0.5)
             new = random.random(n) < part
             scale = hazard * np.where(new, self.ratio, 1.0)
+            # A Weibull shape of one half: the square of an exponential time.
             event = TIME.high * (random.exponential(size=n) / scale) ** 2
-            yield _censored(event, random) | {"arm": np.where(new, "new", "old")}
+            yield _censor(event, random) | {"arm": np.where(new, "new", "old")}
 
     def additive_tables(self, random: np.random.Generator) -> Iterator[dict[str, np.ndarray]]:
+        """Yield each party's times and two columns, whose effects are added to the hazard."""
         n = self.n_rows // self.n_parties
         for place, hazard in enumerate(self.hazards()):
-            x, male = random.beta(1 + place, 2, n), random.random(n) < 0.3 + 0.1 * place
+            x = random.beta(1 + place, 2, n)
+            male = random.random(n) < 0.3 + 0.1 * place
             slope = _X * x + _SEX * male
+            # The sum of two hazards is that of the earlier of two events.
             event = np.minimum(
                 TIME.high * (random.exponential(size=n) / hazard) ** 2,
                 random.exponential(size=n) / np.maximum(slope, 1e-9),
             )
-            yield _censored(event, random) | {"x": x, "sex": np.where(male, "m", "f")}
+            yield _censor(event, random) | {"x": x, "sex": np.where(male, "m", "f")}
 
 
-def _censored(event: np.ndarray, random: np.random.Generator) -> dict[str, np.ndarray]:
+def _censor(event: np.ndarray, random: np.random.Generator) -> dict[str, np.ndarray]:
+    # Half of the people are followed to the study's end, the others leave before.
     end = random.uniform(0, 2 * TIME.high, len(event))
     return {"time": np.minimum(event, end), "seen": (event <= end).astype(int)}
 
@@ -87,20 +97,21 @@ def _excess(n_parties: int, statistic: Statistic) -> float:
 
 
 def _kaplan_meier(tables: list[dict[str, np.ndarray]]) -> Any:
-    """The lower and the upper end of the textbook's interval, as functions of time."""
+    """Return the lower and the upper end of the textbook's interval, as functions of time."""
     time, seen = (np.concatenate([table[name] for table in tables]) for name in ("time", "seen"))
-    with warnings.catch_warnings(
-        action="ignore"
-    ):  # Without an event there is no interval; it counts as one that fails.
+    with warnings.catch_warnings(action="ignore"):
+        # Without an event there is no interval; it counts as one that fails.
         return stats.ecdf(stats.CensoredData.right_censored(time, seen == 0)).sf.confidence_interval(method="log-log")
 
 
-def measured(world: World, seed: int, n_studies: int = N_STUDIES) -> dict[str, tuple[float, int]]:
-    """How often each interval held, or the test rejected, and in how many studies."""
-    curve, groups = Survival(TIME, "seen"), Survival(TIME, "seen", ARM)
+def measure(world: SurvivalWorld, seed: int, n_studies: int = N_STUDIES) -> dict[str, tuple[float, int]]:
+    """Return how often each interval held, or the test rejected, and in how many studies."""
+    curve = Survival(TIME, "seen")
+    groups = Survival(TIME, "seen", ARM)
     additive = AdditiveHazards(TIME, "seen", [X, SEX])
-    excess, random = _excess(world.n_parties, curve), np.random.default_rng(seed)
-    found: dict[str, list[bool]] = defaultdict(list)
+    excess = _excess(world.n_parties, curve)
+    random = np.random.default_rng(seed)
+    held: dict[str, list[bool]] = defaultdict(list)
 
     def result(statistic: Statistic, tables: Iterator[dict[str, np.ndarray]]) -> Any:
         total = np.sum([statistic.part(table) for table in tables], axis=0)
@@ -113,40 +124,42 @@ def measured(world: World, seed: int, n_studies: int = N_STUDIES) -> dict[str, t
         exact = np.sum([curve.part(table) for table in tables], axis=0)
         (without,) = curve.result(exact, n_parties=world.n_parties, noise=0.0).curves
         together = _kaplan_meier(tables)
+        # Times from the first interval, with few events, to three quarters of the study.
         for k in (0, 1, 4, 9, 14):
             time = (k + 1) * TIME.high / 20
             true = world.survival(time)
             if not np.isnan(one.low[k]):
-                found[f"survival {true:.2f}"].append(one.low[k] <= true <= one.high[k])
-                found[f"survival {true:.2f}, no noise"].append(without.low[k] <= true <= without.high[k])
+                held[f"survival {true:.2f}"].append(one.low[k] <= true <= one.high[k])
+                held[f"survival {true:.2f}, no noise"].append(without.low[k] <= true <= without.high[k])
                 low, high = (each.evaluate(time) for each in together)
-                found[f"survival {true:.2f}, Kaplan-Meier on all rows"].append(bool(low <= true <= high))
+                held[f"survival {true:.2f}, Kaplan-Meier on all rows"].append(bool(low <= true <= high))
+        # Parts of the groups differ between parties, as where one began with the new treatment.
         compared = result(groups, world.tables(random, grouped=True))
         if not np.isnan(compared.p_value):
-            found["log-rank test rejects"].append(compared.p_value < 0.05)
+            held["log-rank test rejects"].append(compared.p_value < 0.05)
         ratio, low, high = compared.hazard_ratio
         if not np.isnan(ratio):
-            found[f"hazard ratio {world.ratio:g}"].append(low <= world.ratio <= high)
+            held[f"hazard ratio {world.ratio:g}"].append(low <= world.ratio <= high)
         try:
             effects = result(additive, world.additive_tables(random))
         except NumericalError:
             continue
         for place, true in enumerate((_X, _SEX)):
-            found[f"additive hazards, {effects.names[place]}"].append(effects.low[place] <= true <= effects.high[place])
-    return {name: (float(np.mean(held)), len(held)) for name, held in found.items()}
+            held[f"additive hazards, {effects.names[place]}"].append(effects.low[place] <= true <= effects.high[place])
+    return {name: (float(np.mean(each)), len(each)) for name, each in held.items()}
 
 
 WORLDS = {
-    "60 rows, 3 parties": World(3, 60, 0.1, 0.3),
-    "300 rows, 4 parties": World(4, 300, 0.3, 1.2),
-    "1,000 rows, 4 parties": World(4, 1000, 0.3, 1.2),
-    "1,000 rows, 4 parties, halved hazard": World(4, 1000, 0.3, 1.2, ratio=0.5),
-    "3,000 rows, 5 parties": World(5, 3000, 0.2, 2.0),
+    "60 rows, 3 parties": SurvivalWorld(3, 60, 0.1, 0.3),
+    "300 rows, 4 parties": SurvivalWorld(4, 300, 0.3, 1.2),
+    "1,000 rows, 4 parties": SurvivalWorld(4, 1000, 0.3, 1.2),
+    "1,000 rows, 4 parties, halved hazard": SurvivalWorld(4, 1000, 0.3, 1.2, ratio=0.5),
+    "3,000 rows, 5 parties": SurvivalWorld(5, 3000, 0.2, 2.0),
 }
 
 
 if __name__ == "__main__":
     for number, (name, world) in enumerate(WORLDS.items()):
-        for measure, (part, n) in measured(world, number).items():
-            sys.stdout.write(f"| {name} | {measure} | {part:.3f} | {n:,} |\n")
+        for figure, (part, n) in measure(world, number).items():
+            sys.stdout.write(f"| {name} | {figure} | {part:.3f} | {n:,} |\n")
             sys.stdout.flush()

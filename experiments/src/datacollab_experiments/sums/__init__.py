@@ -1,1 +1,1 @@
-"""Which D and which noise for sums under masks: what the total brings, and what it tells of targets."""
+"""Which D and which noise for sums under masks: how good the model is, and how much the total tells."""

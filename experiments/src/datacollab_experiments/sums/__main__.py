@@ -1,4 +1,4 @@
-"""Play, attack, look at the further tables, and write tables; what is there already is not computed again."""
+"""Play, attack, look at the further tables, and write tables; draws that are there are not computed again."""
 
 from __future__ import annotations
 
@@ -15,42 +15,41 @@ import pandas as pd
 from ..pays.draws import draw
 from ..pays.settings import Setting
 from ..pays.tables import load_table
-from .attacks import Scene, world_of
+from .attacks import TARGETS, Scene, draw_world
 from .further import further_setting, further_table, without_sums
 from .membership import N_AUXILIARY, Membership
 from .plan import (
     ALIKE,
+    ALONE,
     BESIDE,
     FURTHER,
     MANY_AUXILIARY,
     MEMBERS,
     MEMBERS_OF_RARE_CLASS,
     N_DRAWS,
-    N_DRAWS_AT_BOUNDS,
     N_MEMBERSHIP_DRAWS,
     N_REBUILT_DRAWS,
     REBUILT,
-    ROWS_UNDER_ATTACK,
+    ROSTERS,
     SEEDS,
     SETTINGS,
-    TABLES_AT_BOUNDS,
     WORLDS,
+    Roster,
     Variant,
-    attacked,
     candidates,
-    ruled,
+    rule_for,
 )
-from .playing import played
-from .rebuilding import rebuilt
-from .report import shipped, write_report
+from .playing import play
+from .rebuilding import rebuild
+from .report import package_table, write_report
 
 Row = Mapping[str, object]
 
 
 def scores_of(setting: Setting, seed: int, data_dir: Path | None) -> Iterator[Row]:
-    """All candidates in one draw of `pays`."""
+    """Yield scores of all candidates in one draw of `pays`."""
     drawn = draw(load_table(setting.dataset, data_dir), setting, seed)
-    for variant, columns, score in played(drawn, candidates(alike=setting.dataset in ALIKE)):
+    for variant, columns, score in play(drawn, candidates(alike=setting.dataset in ALIKE)):
         yield {"setting": setting.label, "seed": seed, **_facts(variant), "columns": columns, "score": score}
 
 
@@ -59,68 +58,81 @@ def _facts(variant: Variant) -> Row:
 
 
 def attacks_of(name: str, seed: int, data_dir: Path | None) -> Iterator[Row]:
-    """All attacks in one draw of a world."""
-    alike, more = name in ALIKE, seed >= N_DRAWS
-    for rows in (300,) if more else ROWS_UNDER_ATTACK:
-        world = world_of(name, rows, seed, data_dir)
-        variants = [ruled(alike=alike)] if more else attacked(alike=alike)
-        for D in dict.fromkeys(variant.components for variant in variants):
-            scene = Scene(world, D, seed)
-            for variant in (each for each in variants if each.components == D):
-                for attacker, read, value in scene.read(variant):
-                    said = {"world": name, "rows": rows, **_facts(variant), "seed": seed}
-                    yield said | {"attacker": attacker, "read": read, "correlation": value}
+    """Yield all attacks in one draw of a world, on both kinds of targets."""
+    rule = rule_for(alike=name in ALIKE)
+    for roster, n_others in product((*ROSTERS, ALONE), WORLDS[name]):
+        world = draw_world(name, roster, n_others, seed, data_dir)
+        # Numbers and classes are of the same people, with the same rule and noise.
+        for target in TARGETS:
+            case = {"world": name, "target": target, **_of_roster(roster), "rows": n_others, **_facts(rule)}
+            scene = Scene(world, rule.components, seed, roster, target)
+            for attacker, read, correlation, named in scene.read(rule):
+                scores = {"correlation": correlation, "named": named}
+                yield {**case, "seed": seed, "attacker": attacker, "read": read, **scores}
+
+
+def _of_roster(roster: Roster) -> Row:
+    return {"parties": roster.n_parties, "attacking": roster.n_colluding}
 
 
 def membership_of(name: str, seed: int, data_dir: Path | None) -> Iterator[Row]:
-    """All attacks on membership in one draw, by the rule and without noise."""
-    rule = ruled(alike=name in ALIKE)
-    cases = [(rows, False, N_AUXILIARY) for rows in MEMBERS[name]]
-    cases += [(rows, True, N_AUXILIARY) for rows in MEMBERS_OF_RARE_CLASS[name]]
-    cases += [(rows, False, 3000) for rows in MANY_AUXILIARY.get(name, ())]
-    for (rows, rare, n_auxiliary), s in product(cases, (rule.noise, 0.0)):
-        variant = replace(rule, noise=s)
-        found = Membership(name, rows, seed, variant, data_dir, rare=rare, n_auxiliary=n_auxiliary)
-        for attacker, read, value in found.readings():
-            said = {"table": name, "rows": rows, "class of ten": rare, "rows of the kind": n_auxiliary, "seed": seed}
-            yield said | {"D": variant.components, "s": s, "attacker": attacker, "read": read, "AUC": value}
+    """Yield all attacks on membership in one draw."""
+    rule = rule_for(alike=name in ALIKE)
+    cases = [(rows, False, N_AUXILIARY, roster) for rows in MEMBERS[name] for roster in ROSTERS]
+    cases += [(MEMBERS_OF_RARE_CLASS[name], True, N_AUXILIARY, roster) for roster in ROSTERS]
+    if name in MANY_AUXILIARY:
+        cases.append((MANY_AUXILIARY[name], False, 3000, ROSTERS[-1]))
+    for rows, rare, n_auxiliary, roster in cases:
+        of_total = Membership(name, rows, seed, rule, roster, data_dir, rare=rare, n_auxiliary=n_auxiliary)
+        for attacker, read, value in of_total.readings():
+            case = {"table": name, **_of_roster(roster), "rows": rows, "class of ten": rare}
+            case |= {"rows of the kind": n_auxiliary, "seed": seed, "D": rule.components, "s": rule.noise}
+            yield case | {"attacker": attacker, "read": read, "AUC": value}
 
 
 def rebuilding_of(name: str, seed: int, data_dir: Path | None) -> Iterator[Row]:
-    """Rows rebuilt in one draw, by the rule and without noise."""
-    rule = ruled(alike=name in ALIKE)
+    """Yield figures of rows rebuilt in one draw, by the rule and without noise."""
+    rule = rule_for(alike=name in ALIKE)
     for rows, s in product(REBUILT[name], (rule.noise, 0.0)):
-        said: Row = {"table": name, "rows": rows, "D": rule.components, "s": s, "seed": seed}
-        yield {**said, **dict(rebuilt(name, rows, seed, replace(rule, noise=s), data_dir))}
+        case: Row = {"table": name, "rows": rows, "D": rule.components, "s": s, "seed": seed}
+        yield {**case, **dict(rebuild(name, rows, seed, replace(rule, noise=s), data_dir))}
 
 
 def further_of(name: str, seed: int) -> Iterator[Row]:
-    """The rule, and what parties have without sums, in one draw of a further table."""
+    """Yield scores of the rule, and of parties without sums, in one draw of a further table."""
     for labelled in (True, False):
         setting = further_setting(name, labelled=labelled)
         drawn = draw(further_table(name), setting, seed)
-        said: Row = {"setting": setting.label, "seed": seed}
-        for _, _, score in played(drawn, [ruled(alike=False)]):
-            yield {**said, "method": "sums", "score": score}
+        case: Row = {"setting": setting.label, "seed": seed}
+        for _, _, score in play(drawn, [rule_for(alike=False)]):
+            yield {**case, "method": "sums", "score": score}
         for method, score in without_sums(drawn).items():
-            yield {**said, "method": method, "score": score}
+            yield {**case, "method": method, "score": score}
 
 
-def computed(path: Path, done: str, make: Iterable[Row]) -> None:
+def append_draw(path: Path, done: str, make: Iterable[Row]) -> None:
     """Append rows to a file, all of one draw or none."""
     marks = path.with_suffix(".done")
+    # Runs of hours are stopped and go on: a draw that is marked is not computed again.
     if marks.exists() and done in marks.read_text(encoding="utf-8").splitlines():
         return
-    rows = list(make)
+    # A draw counts once its mark is written: rows first, so that one that was stopped is computed again.
+    rows = [{key: _format(value) for key, value in row.items()} for row in make]
     is_new = not path.exists()
     with path.open("a", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, list(rows[0]))
         if is_new:
             writer.writeheader()
-        writer.writerows({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+        writer.writerows(rows)
     with marks.open("a", encoding="utf-8") as stream:
         stream.write(f"{done}\n")
     print(done, flush=True)
+
+
+def _format(value: object) -> object:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return value
 
 
 Cells = Iterator[tuple[str, Iterator[Row]]]
@@ -132,13 +144,13 @@ def _scores(data_dir: Path | None) -> Cells:
 
 
 def _attacks(data_dir: Path | None) -> Cells:
-    cells = [*product(range(N_DRAWS), WORLDS), *product(range(N_DRAWS, N_DRAWS_AT_BOUNDS), TABLES_AT_BOUNDS)]
-    for seed, name in cells:
+    # AttackedWorld by world: a table of pictures takes half a minute to read.
+    for name, seed in product(WORLDS, range(N_DRAWS)):
         yield f"{name}, seed {seed}", attacks_of(name, seed, data_dir)
 
 
 def _membership(data_dir: Path | None) -> Cells:
-    for seed, name in product(range(N_MEMBERSHIP_DRAWS), MEMBERS):
+    for name, seed in product(MEMBERS, range(N_MEMBERSHIP_DRAWS)):
         yield f"{name}, seed {seed}", membership_of(name, seed, data_dir)
 
 
@@ -162,6 +174,7 @@ PARTS: dict[str, Callable[[Path | None], Cells]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Compute the parts that are named, and write tables."""
     parser = argparse.ArgumentParser(prog="python -m datacollab_experiments.sums", description=__doc__)
     parser.add_argument("part", choices=(*PARTS, "report", "ship"), nargs="+")
     parser.add_argument("--output", type=Path, default=Path("output/sums"))
@@ -179,12 +192,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     for part in (part for part in PARTS if part in options.part):
         for done, rows in PARTS[part](options.data_dir):
-            computed(folder / f"{part}.csv", done, rows)
+            append_draw(folder / f"{part}.csv", done, rows)
     if "report" in options.part:
         write_report(folder, options.pays, options.copy_to or folder / "report")
+    # The package's table comes from the committed one, so that everybody can make it again.
     if "ship" in options.part:
         members = pd.read_csv((options.copy_to or folder / "report") / "membership.csv")
-        options.ship_to.write_text(shipped(members), encoding="utf-8")
+        options.ship_to.write_text(package_table(members), encoding="utf-8")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What an owner reads of one person's class, who makes the anchor for that person; beside an honest anchor.
+"""One person's class, read by an owner who makes the anchor for that person; beside an honest anchor.
 
 Five parties have 150 rows of ten normal columns each, and classes that no column tells.  The owner is one of the
 parties, knows the person's row, and reads the class from the returned model; or, with the analyst and everybody's
@@ -25,9 +25,12 @@ from datacollab.sums import UNITS_PER_RANGE, CommonMap, RidgeSums, recommended
 
 from ..harness import shown, write_rows
 from ..pays.columns import Array
-from .playing import beyond, secret
+from .playing import matrix_of, noise_factor, secret
 
-N_PARTIES, N_ROWS, N_COLUMNS, N_ANCHORS = 5, 150, 10, 300
+N_PARTIES = 5
+N_ROWS = 150
+N_COLUMNS = 10
+N_ANCHORS = 300
 RANGE = 8.0
 """Of a column, as declared: four standard deviations to each side.  An anchor beyond it is refused anyway."""
 OUTLIER = 4.0
@@ -89,7 +92,7 @@ def is_refused(fit: AnchorFit) -> bool:
     return fit.n_near_beyond_chance > 0 or fit.spread < Policy().min_anchor_spread
 
 
-def played(craft: Craft, outlier: bool, seed: int, *, asked: bool = False) -> tuple[bool, bool] | None:
+def play(craft: Craft, outlier: bool, seed: int, *, asked: bool = False) -> tuple[bool, bool] | None:
     """Return whether the owner read the class alone, and with the analyst, in one draw; None if it was noticed.
 
     With `asked`, only a refusal counts as noticed.
@@ -98,30 +101,37 @@ def played(craft: Craft, outlier: bool, seed: int, *, asked: bool = False) -> tu
     X = generator.normal(size=(N_PARTIES * N_ROWS, N_COLUMNS))
     y = generator.integers(2, size=len(X))
     if outlier:
+        # Farther from the mean than nine in ten of such people.
         X[0] *= OUTLIER / np.linalg.norm(X[0])
     anchor = craft.rows(X[0], generator)
+    # The person's party sees the anchor and its own rows alone.
     fit = anchor_fit(anchor, X[:N_ROWS], by_column=True)
     if is_refused(fit) or (fit.density > Policy().max_anchor_density and not asked):
         return None
-    usual, unit = recommended(), UNITS_PER_RANGE / RANGE
+    usual = recommended()
+    unit = UNITS_PER_RANGE / RANGE
     common = CommonMap.from_anchor(anchor * unit, secret(seed), n_components=craft.components or usual.n_components)
     statistic = RidgeSums(common.n_components, classes=(0, 1), noise=usual.noise)
-    v, others = common.transform(X * unit), slice(0, -N_ROWS)
-    factor, factor_of_others = beyond(N_PARTIES), beyond(N_PARTIES, known=1)
+    v = common.transform(X * unit)
+    others = slice(0, -N_ROWS)
+    factor = noise_factor(N_PARTIES)
+    factor_of_others = noise_factor(N_PARTIES, known=1)
     noise = statistic.noise_of_each * generator.normal(size=(2, statistic.n_numbers))
     of_others = statistic.part(v[others], y[others]) + factor_of_others * noise[0]
+    # The last party is the owner, and knows its own noise.
     own = statistic.part(v[-N_ROWS:], y[-N_ROWS:]) + math.sqrt(factor**2 - factor_of_others**2) * noise[1]
     model = statistic.solve(of_others + own, noise=usual.noise * factor, least_penalty=usual.least_penalty)
-    said = model.predict(v) @ (-1, 1)
+    outputs = model.predict(v) @ (-1, 1)
+    # Classes that no column tells: the sign of the posterior mean is all there is to read.
     together = from_total(statistic, of_others, v[others], usual.noise * factor_of_others)[0]
-    return bool((said[0] > said.mean()) == y[0]), bool((together > 0) == y[0])
+    return bool((outputs[0] > outputs.mean()) == y[0]), bool((together > 0) == y[0])
 
 
 def from_total(statistic: RidgeSums, total: Array, v: Array, noise: float) -> Array:
     """Return the posterior mean of everybody's target, from the total and everybody's rows."""
-    D, eta = statistic.n_components, 0.5
-    M = np.zeros((statistic.size, statistic.size))
-    M[np.triu_indices(statistic.size)] = total
+    D = statistic.n_components
+    eta = 0.5
+    M = matrix_of(total, statistic.size)
     features = np.column_stack([v, np.ones(len(v))])
     crossed = np.r_[M[:D, D + 1] / eta, M[D + 1, D + 2] / eta**2]
     variances = noise**2 / 2 / eta**2 * np.r_[np.ones(D), 1 / eta**2]
@@ -130,14 +140,15 @@ def from_total(statistic: RidgeSums, total: Array, v: Array, noise: float) -> Ar
 
 
 def rows(n_draws: int, *, asked: bool = False) -> Iterator[dict[str, object]]:
-    """Yield a row for each way and kind of person; beside what is read, what the honest anchor gives in these draws."""
+    """Yield a row for each way and kind of person; beside each reading, that by the honest anchor in these draws."""
     for outlier in (False, True):
-        honest = [played(CRAFTS[0], outlier, seed, asked=asked) for seed in range(n_draws)]
+        honest = [play(CRAFTS[0], outlier, seed, asked=asked) for seed in range(n_draws)]
         for craft in CRAFTS:
-            draws = (
-                honest if craft is CRAFTS[0] else [played(craft, outlier, seed, asked=asked) for seed in range(n_draws)]
-            )
+            draws = honest
+            if craft is not CRAFTS[0]:
+                draws = [play(craft, outlier, seed, asked=asked) for seed in range(n_draws)]
             both = zip(draws, honest, strict=True)
+            # Where either anchor was noticed there is nothing to compare.
             pairs = [(read, fair) for read, fair in both if read is not None and fair is not None]
             party, together, fair_party, fair_together = np.reshape(pairs, (-1, 4)).astype(float).T
             difference = together - fair_together
@@ -159,12 +170,15 @@ def rows(n_draws: int, *, asked: bool = False) -> Iterator[dict[str, object]]:
 
 
 def _mean(values: Array) -> float | None:
-    return round(float(values.mean()), 3) if len(values) else None
+    # Every anchor of the kind may have been noticed.
+    if not len(values):
+        return None
+    return round(float(values.mean()), 3)
 
 
 def main() -> None:
     """Play all, and write a table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--draws", type=int, default=400)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--asked", action="store_true")

@@ -25,7 +25,9 @@ from .crafted import is_refused
 from .plan import ALIKE
 
 SPLITS: tuple[Split, ...] = ("iid", "label-skew", "feature-shift")
-N_PUBLIC, SEEDS, N_EXPECTED = (100, 500, 0), (0, 1, 2), 4000
+N_PUBLIC = (100, 500, 0)
+SEEDS = (0, 1, 2)
+N_EXPECTED = 4000
 
 
 def rows(data_dir: Path | None) -> Iterator[dict[str, object]]:
@@ -34,9 +36,11 @@ def rows(data_dir: Path | None) -> Iterator[dict[str, object]]:
     for name, (n_parties, n_per_party) in SIZES.items():
         table = load_table(name, data_dir)
         for split in SPLITS:
+            # Numbers have no classes to be skewed in.
             if split == "label-skew" and table.task == "regression":
                 continue
             for n_public in N_PUBLIC:
+                # At least 100 rows are left over, so that draws differ.
                 if len(table.y) < n_parties * n_per_party + n_public + 100:
                     continue
                 setting = Setting(
@@ -50,8 +54,13 @@ def rows(data_dir: Path | None) -> Iterator[dict[str, object]]:
                 found = []
                 for seed in SEEDS:
                     drawn = draw(table, setting, seed)
-                    anchor = drawn.public.X if n_public else drawn.anchor
-                    expected = None if n_public else table.uniform(N_EXPECTED, np.random.default_rng([seed, 19]))
+                    anchor = drawn.anchor
+                    # Uniform anchors are compared with draws from the declared ranges, as a party's program does.
+                    expected = None
+                    if n_public:
+                        anchor = drawn.public.X
+                    else:
+                        expected = table.uniform(N_EXPECTED, np.random.default_rng([seed, 19]))
                     rows = [own.X for own in drawn.parties.values()]
                     found += [anchor_fit(anchor, X, expected=expected, by_column=name not in ALIKE) for X in rows]
                 density = np.array([fit.density for fit in found])
@@ -69,7 +78,7 @@ def rows(data_dir: Path | None) -> Iterator[dict[str, object]]:
 
 def main() -> None:
     """Measure all, and write a table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--data-dir", type=Path)
     given = parser.parse_args()

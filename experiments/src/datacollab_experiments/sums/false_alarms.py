@@ -71,6 +71,7 @@ _MOST_DEALT = 0.95
 def deal(table: Any, n_parties: int, n_rows: int, seed: int) -> tuple[Any, list[Any]]:
     """Return public rows and the tables of parties."""
     dealt = table.sample(frac=1, random_state=seed).reset_index(drop=True)
+    # A small table is not dealt out to the last row: draws have to differ.
     n_rows = min(n_rows, int((_MOST_DEALT * len(dealt) - N_PUBLIC) // n_parties))
     starts = range(N_PUBLIC, N_PUBLIC + n_parties * n_rows, n_rows)
     return dealt[:N_PUBLIC], [dealt[start : start + n_rows] for start in starts]
@@ -95,7 +96,8 @@ def draft(public: Any, target: str) -> Project:
 
 def refusals(public: Any, parties: list[Any], target: str) -> list[str]:
     """Return for each party the check that refuses the anchor, or an empty text."""
-    project, policy = draft(public, target), Policy()
+    project = draft(public, target)
+    policy = Policy()
     anchor = anchor_of_rows(project, public, where="public rows")
     found = []
     for table in parties:
@@ -124,6 +126,7 @@ def rows(n_seeds: int) -> Iterator[dict[str, object]]:
             for seed in range(n_seeds):
                 try:
                     found.append(refusals(*deal(table, n_parties, n_rows, seed), target))
+                # A question to the owner, such as for dates, is no refusal of the anchor.
                 except ExchangeError:
                     stops += 1
             checks = [check for split in found for check in split]
@@ -139,7 +142,7 @@ def rows(n_seeds: int) -> Iterator[dict[str, object]]:
 
 def main() -> None:
     """Try all, and write a table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--output", type=Path, required=True)
     given = parser.parse_args()

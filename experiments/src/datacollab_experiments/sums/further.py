@@ -1,4 +1,4 @@
-"""Three tables that the rule was not chosen on, and what parties have on them without sums."""
+"""Three tables that the rule was not chosen on, and scores of parties on them without sums."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def _binary(*names: str) -> tuple[Column, ...]:
     return tuple(Column(name=name, levels=("0", "1")) for name in names)
 
 
-class Said(NamedTuple):
-    """What everybody knows of a table beforehand."""
+class Declared(NamedTuple):
+    """Everybody's knowledge of a table beforehand."""
 
     file: str
     sha256: str
@@ -50,8 +50,8 @@ _SERVICES = (
     "streaming_tv",
     "streaming_movies",
 )
-_SAID = {
-    "credit": Said(
+_DECLARED = {
+    "credit": Declared(
         "modeldata/credit_data",
         "0969270e63458b23e922b40338ea85b889aa2b5d7ab97d5139e27c0f25352f23",
         "Status",
@@ -74,7 +74,7 @@ _SAID = {
         10,
         50,
     ),
-    "telco": Said(
+    "telco": Declared(
         "modeldata/wa_churn",
         "95d0478a84ee4e289f1f3d2dd3ec72293f4e64cc5a2425a8044f4bcc8eba47d7",
         "churn",
@@ -96,7 +96,7 @@ _SAID = {
         10,
         50,
     ),
-    "email": Said(
+    "email": Declared(
         "openintro/email",
         "982da21eda00e2a392c51333e16145f14253713adcec3573d9e53eda23cc62c1",
         "spam",
@@ -118,21 +118,23 @@ _SAID = {
 
 def further_table(name: str) -> Table:
     """Return a table of an R package."""
-    said = _SAID[name]
-    rows = r_table(said.file, said.sha256)
-    kept = rows[[column.name for column in said.columns]]
-    y = rows[said.target].astype(str).eq(said.positive).to_numpy(np.int64)
-    return Table(name, "classification", kept, y, said.columns)
+    declared = _DECLARED[name]
+    rows = r_table(declared.file, declared.sha256)
+    kept = rows[[column.name for column in declared.columns]]
+    y = rows[declared.target].astype(str).eq(declared.positive).to_numpy(np.int64)
+    return Table(name, "classification", kept, y, declared.columns)
 
 
 def further_setting(name: str, *, labelled: bool) -> Setting:
     """Parties and rows as in `pays`, 100 public rows."""
-    said = _SAID[name]
-    return Setting(dataset=name, n_parties=said.parties, n_per_party=said.rows, labelled=labelled, defence="sums")
+    declared = _DECLARED[name]
+    return Setting(
+        dataset=name, n_parties=declared.parties, n_per_party=declared.rows, labelled=labelled, defence="sums"
+    )
 
 
 def without_sums(drawn: Draw) -> Mapping[str, float]:
-    """Score a forest and a linear model on what each has, for the caller to take the better of both.
+    """Score a forest and a linear model on the rows that each has, for the caller to take the better of both.
 
     Returns
     -------
@@ -140,7 +142,8 @@ def without_sums(drawn: Draw) -> Mapping[str, float]:
         "kind of model|who", where who is "own" (means over the parties), "own and public", "average of locals",
         "average of locals with public" or "all in one place".
     """
-    parties, test = list(drawn.parties.values()), drawn.test
+    parties = list(drawn.parties.values())
+    test = drawn.test
     everything = pooled(drawn.parties)
     scores = {}
     for kind in ("forest", "linear"):
@@ -148,33 +151,38 @@ def without_sums(drawn: Draw) -> Mapping[str, float]:
         def predictions(rows: Rows, kind: str = kind) -> Array:
             return _predictions(kind, rows, drawn)
 
-        def scored(predicted: Array) -> float:
+        def score_of(predicted: Array) -> float:
             return score(drawn.metric, test.y, predicted)
 
+        # Parties alone, and the mean of their predictions.
         locals_ = [predictions(own) for own in parties]
-        scores[f"{kind}|own"] = float(np.mean([scored(each) for each in locals_]))
-        scores[f"{kind}|average of locals"] = scored(np.mean(locals_, axis=0))
+        scores[f"{kind}|own"] = float(np.mean([score_of(each) for each in locals_]))
+        scores[f"{kind}|average of locals"] = score_of(np.mean(locals_, axis=0))
+        # Public rows with targets are everybody's, and so part of each alternative.
         if drawn.labelled is not None:
             both = [predictions(pooled({"own": own, "public": drawn.labelled})) for own in parties]
-            scores[f"{kind}|own and public"] = float(np.mean([scored(each) for each in both]))
-            scores[f"{kind}|average of locals with public"] = scored(np.mean(both, axis=0))
+            scores[f"{kind}|own and public"] = float(np.mean([score_of(each) for each in both]))
+            scores[f"{kind}|average of locals with public"] = score_of(np.mean(both, axis=0))
             everything = pooled({"all": pooled(drawn.parties), "public": drawn.labelled})
-        scores[f"{kind}|all in one place"] = scored(predictions(everything))
+        scores[f"{kind}|all in one place"] = score_of(predictions(everything))
     return scores
 
 
 def _predictions(kind: str, rows: Rows, drawn: Draw) -> Array:
     """Return probabilities of both classes for the test rows; of one class alone a model says that class."""
     rarest = int(np.bincount(rows.y, minlength=2).min())
+    # A party may have one class alone.
     if rarest == 0:
         return spread(np.ones((len(drawn.test), 1)), np.unique(rows.y), drawn.n_classes)
     model: Any
     if kind == "forest":
         model = RandomForestClassifier(N_TREES, min_samples_leaf=3, random_state=drawn.seed)
     else:
+        # Logistic regression chooses its penalty by folds, which need three rows of each class.
         linear = RidgeCV(np.geomspace(0.1, 1e3, 13)) if rarest < 3 else _logistic(min(rarest, 5))
         model = make_pipeline(StandardScaler(), linear)
     model.fit(rows.X, rows.y)
+    # Ridge regression of zeros and ones is the second class's probability.
     if not hasattr(model, "predict_proba"):
         outputs = model.predict(drawn.test.X)
         return np.column_stack([1 - outputs, outputs])

@@ -42,23 +42,28 @@ from ..harness import markdown, r_table
 
 HOSPITALS = {"north": 400, "south": 300, "west": 107}
 """Rows of each; nobody at the last has the outcome."""
-N_PUBLIC, N_NEW = 200, 2000
+N_PUBLIC = 200
+N_NEW = 2000
 EXPORTS: dict[str, dict[str, Any]] = {
     "north": {"sep": ";", "decimal": ",", "encoding": "latin-1"},
     "south": {"sep": ";", "decimal": ",", "encoding": "utf-8-sig"},
     "west": {},
 }
-MOST_BELOW, LEAST_SAVED, MOST_OFF = 0.015, 0.05, 0.02
+MOST_BELOW = 0.015
+LEAST_SAVED = 0.05
+MOST_OFF = 0.02
 """The bars: AUC below logistic regression on all rows, part of the constant's Brier score, mean probability."""
 _MLC_CHURN = "fbc5bed50e8341b19d5fcc92c7758839680e3c9989ec57eb383ae40d24d568b8"
 WARDS = ("Chirurgie", "Gefäßchirurgie", "Innere Medizin", "Intensivstation")
 
 
-def simulated(seed: int) -> tuple[pd.DataFrame, str, str]:
-    """Patients, the column of codes and the target: some 14 % die."""
-    random, n = np.random.default_rng([seed, 39]), 4500
+def simulate(seed: int) -> tuple[pd.DataFrame, str, str]:
+    """Return patients, the column of codes and the target: some 14 % die."""
+    random = np.random.default_rng([seed, 39])
+    n = 4500
     codes = np.array([f"{letter}{number}" for letter in "CEIJKN" for number in range(10, 20)][:40])
-    effect, shares = random.normal(0, 0.9, 40), random.dirichlet(np.full(40, 0.7))
+    effect = random.normal(0, 0.9, 40)
+    shares = random.dirichlet(np.full(40, 0.7))
     code = random.choice(40, size=n, p=shares)
     table = pd.DataFrame(
         {
@@ -73,6 +78,7 @@ def simulated(seed: int) -> tuple[pd.DataFrame, str, str]:
     )
     risk = 0.03 * (table["Alter"] - 66) + 0.9 * (np.log(table["Kreatinin"]) - 4.4) + 0.3 * (np.log(table["CRP"]) - 2.5)
     risk += effect[code] - 0.01 * (table["Blutdruck"] - 132) + 0.8 * (table["Station"] == WARDS[-1])
+    # Other logistic noise than below: the rate is 14 % in the mean, not in each draw.
     threshold = np.quantile(risk + random.logistic(size=n), 0.86)
     table["verstorben"] = np.where(risk + random.logistic(size=n) > threshold, "ja", "nein")
     for name, part in {"Kreatinin": 0.08, "CRP": 0.15, "Blutdruck": 0.05, "Station": 0.03}.items():
@@ -81,58 +87,66 @@ def simulated(seed: int) -> tuple[pd.DataFrame, str, str]:
 
 
 def mlc_churn(seed: int) -> tuple[pd.DataFrame, str, str]:
-    """Customers of a telephone company, of whom 14 % leave."""
+    """Return customers of a telephone company, of whom 14 % leave, the column of codes and the target."""
     table = r_table("modeldata/mlc_churn", _MLC_CHURN).drop(columns="rownames")
     table = table.drop(columns=[name for name in table if name.endswith("charge")])  # the minutes in other units
     text = ["state", "area_code", "international_plan", "voice_mail_plan", "churn"]
+    # R's factors: text, whatever they look like.
     table = table.astype(dict.fromkeys(text, str))
+    # A list of forty codes: rarer states are dropped.
     table = table[table["state"].isin(table["state"].value_counts().index[:40])]
-    table, random = table.sample(frac=1, random_state=seed), np.random.default_rng([seed, 39])
+    table = table.sample(frac=1, random_state=seed)
+    random = np.random.default_rng([seed, 39])
     for name in ("total_day_minutes", "number_customer_service_calls"):
         table[name] = table[name].astype(float).mask(random.random(len(table)) < 0.05)
     return table, "state", "churn"
 
 
-TABLES = {"simulated": simulated, "mlc_churn": mlc_churn}
+TABLES = {"simulated": simulate, "mlc_churn": mlc_churn}
+YES = {"simulated": "ja", "mlc_churn": "yes"}
 
 
-def dealt(table: pd.DataFrame, target: str, yes: str) -> tuple[pd.DataFrame, dict[str, pd.DataFrame], pd.DataFrame]:
+def deal(table: pd.DataFrame, target: str, yes: str) -> tuple[pd.DataFrame, dict[str, pd.DataFrame], pd.DataFrame]:
     """Return public rows, those of each hospital, and the new ones."""
     table = table.reset_index(drop=True)
-    public, table = table[:N_PUBLIC], table[N_PUBLIC:]
+    public = table[:N_PUBLIC]
+    table = table[N_PUBLIC:]
     *_, last = HOSPITALS
     parts = {}
     for name, n in HOSPITALS.items():
-        taken = table[table[target] != yes][:n] if name == last else table[:n]
-        parts[name], table = taken, table.drop(taken.index)
+        of_kind = table
+        if name == last:
+            of_kind = table[table[target] != yes]
+        parts[name] = of_kind[:n]
+        table = table.drop(parts[name].index)
     return public, parts, table[:N_NEW]
 
 
 def run(*words: object) -> str:
-    """Run a command of the program in this process, and return what it prints."""
-    said = io.StringIO()
-    given = mock.patch.object(sys, "argv", ["datacollab", *map(str, words)])
-    with given, contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+    """Run a command of the program in this process, and return its output."""
+    output = io.StringIO()
+    arguments = mock.patch.object(sys, "argv", ["datacollab", *map(str, words)])
+    with arguments, contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         try:
             datacollab()
         except SystemExit as end:
             if end.code:
-                raise RuntimeError(f"{words[:2]} ended with {end.code}: {said.getvalue()}") from None
-    return said.getvalue()
+                raise RuntimeError(f"{words[:2]} ended with {end.code}: {output.getvalue()}") from None
+    return output.getvalue()
 
 
-def with_all_codes(project: Path, column: str, codes: list[str]) -> None:
+def write_codes(project: Path, column: str, codes: list[str]) -> None:
     """Write the list of codes into the project's file, as its owner does who has 200 public rows of forty codes."""
     text = project.read_text(encoding="utf-8")
     listed = ", ".join(f'"{code}"' for code in codes)
     pattern = rf'(name = "{column}"\n.*?categories = )\[[^\]]*\]'
-    found, n = re.subn(pattern, lambda match: f"{match[1]}[{listed}]", text, count=1, flags=re.DOTALL)
+    changed, n = re.subn(pattern, lambda match: f"{match[1]}[{listed}]", text, count=1, flags=re.DOTALL)
     if n != 1:
         raise RuntimeError(f"The project has no categories of {column!r}.")
-    project.write_text(found, encoding="utf-8")
+    project.write_text(changed, encoding="utf-8")
 
 
-def played(
+def play(
     place: Path,
     public: pd.DataFrame,
     parts: dict[str, pd.DataFrame],
@@ -142,13 +156,16 @@ def played(
     codes: list[str],
     target: str,
 ) -> pd.DataFrame:
-    """Play all steps in a folder, and return what the first hospital's file of predictions holds."""
+    """Play all steps in a folder, and return the first hospital's file of predictions."""
     first, *_ = HOSPITALS
-    project, anchor = place / "project.toml", place / "anchor.dcanchor"
+    project = place / "project.toml"
+    anchor = place / "anchor.dcanchor"
+    # Each hospital exports in its own way; the public rows are plain.
     for name in HOSPITALS:
         parts[name].to_csv(place / f"{name}.csv", index=False, **EXPORTS[name])
     public.to_csv(place / "public.csv", index=False)
     new.drop(columns=target).to_csv(place / "new.csv", index=False, **EXPORTS[first])
+    # Everybody makes keys, and the owner drafts the project from the public rows.
     for name in (*HOSPITALS, "analyst"):
         run("keys", "new", place / name)
     members = [f"--party={name}={place / name / 'public.key'}" for name in HOSPITALS]
@@ -166,13 +183,17 @@ def played(
         "-o",
         project,
     )
-    with_all_codes(project, code, codes)
+    # Forty codes are more than the public rows hold, so the owner adds the rest.
+    write_codes(project, code, codes)
     run("project", "revise", project, place / "public.csv", *owner, "-o", anchor)
+    # Every hospital joins, and shares once it has heard two others.
     for name in HOSPITALS:
         run("party", "join", project, anchor, "-C", place / name)
         keys = [PublicKey.load(place / other / "public.key") for other in HOSPITALS if other != name]
+        # Two fingerprints are read out by telephone, as hospitals have to.
         heard = [f"--heard={key.fingerprint}" for key in keys[:2]]
         run("party", "share", place / f"{name}.csv", "--approve", *heard, "-C", place / name)
+    # The analyst adds up, and each hospital gets the model in a file of its own.
     sums = [place / name / "outbox" / f"{name}.dcsum" for name in HOSPITALS]
     run("analyst", "integrate", *sums, "--project", project, "-C", place / "analyst")
     run("analyst", "export", "-C", place / "analyst")
@@ -194,27 +215,25 @@ def logistic(rows: pd.DataFrame, new: pd.DataFrame, target: str, yes: str) -> np
     return np.asarray(model.predict_proba(new.drop(columns=target).replace({None: np.nan}))[:, 1])
 
 
-def scored(name: str, seed: int) -> dict[str, float]:
+def score_draw(name: str, seed: int) -> dict[str, float]:
     """Play one draw, and score it."""
     table, code, target = TABLES[name](seed)
-    yes = "ja" if name == "simulated" else "yes"
-    public, parts, new = dealt(table, target, yes)
+    yes = YES[name]
+    public, parts, new = deal(table, target, yes)
     facts: dict[str, Any] = {"code": code, "codes": sorted(set(table[code])), "target": target}
     with tempfile.TemporaryDirectory() as place:
-        found = played(Path(place), public, parts, new, **facts)[f"proba_{yes}"].to_numpy()
+        probability = play(Path(place), public, parts, new, **facts)[f"proba_{yes}"].to_numpy()
     truth = (new[target] == yes).to_numpy()
-    everybody, own = pd.concat([*parts.values(), public]), pd.concat([parts["north"], public])
-    areas = [
-        float(roc_auc_score(truth, each))
-        for each in (found, *(logistic(r, new, target, yes) for r in (everybody, own)))
-    ]
+    everybody = logistic(pd.concat([*parts.values(), public]), new, target, yes)
+    own = logistic(pd.concat([parts["north"], public]), new, target, yes)
+    areas = [float(roc_auc_score(truth, each)) for each in (probability, everybody, own)]
     return {
         "AUC": areas[0],
         "AUC, logistic, all rows": areas[1],
         "AUC, logistic, own and public": areas[2],
-        "Brier": float(np.mean((found - truth) ** 2)),
+        "Brier": float(np.mean((probability - truth) ** 2)),
         "Brier, constant": float(truth.mean() * (1 - truth.mean())),
-        "mean": float(found.mean()),
+        "mean": float(probability.mean()),
         "truth": float(truth.mean()),
     }
 
@@ -222,8 +241,9 @@ def scored(name: str, seed: int) -> dict[str, float]:
 def lines(names: list[str], seeds: range) -> Iterator[tuple[str, ...]]:
     """Yield a line for each table: means over draws, and how many draws meet each bar."""
     for name in names:
-        draws = pd.DataFrame([scored(name, seed) for seed in seeds])
-        mean, n = draws.mean(), len(draws)
+        draws = pd.DataFrame([score_draw(name, seed) for seed in seeds])
+        mean = draws.mean()
+        n = len(draws)
         met = (
             draws["AUC"] >= draws["AUC, logistic, all rows"] - MOST_BELOW,
             draws["Brier"] <= (1 - LEAST_SAVED) * draws["Brier, constant"],

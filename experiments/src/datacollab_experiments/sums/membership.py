@@ -1,18 +1,19 @@
-r"""Who is in a total, and what rows it gives back.
+r"""Who is in a total.
 
-There are ten parties; the attacking one has a tenth of the rows, and knows them, the public rows with targets, which
-are in the total as well, and up to 1,100 further labelled rows of the kind.  Members and as many people of the same
-table who are in no party are held against each other; attackers know their records, targets included.
+Parties have as many rows each.  Those that attack know theirs, the public rows with targets, which are in the total as
+well, and up to 1,100 further labelled rows of the kind.  Members and as many people of the same table who are in no
+party are held against each other; attackers know their records, targets included.
 
 With the known parts taken off, a total is normal around its expectation with covariance σ²I + f·C, where σ is the noise
 that the attacker does not know, and C the covariance of uuᵀ over the kind; one member moves it by uuᵀ less its mean.
-"together" is the likelihood ratio of that; "analyst" the same after eigenvectors were aligned, for it knows all but the
-secret rotation, or the same of what no rotation changes; "party" compares what the returned model says of a record
-with what models of made-up totals say, in half of which the record is.
+"together" is the likelihood ratio of that, for the analyst and these parties; "analyst" the same after eigenvectors
+were aligned, for it knows all but the secret rotation, or the same of parts that no rotation changes; "party" compares
+the returned model's error for a record with those of models of made-up totals, in half of which the record is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -27,11 +28,13 @@ from sklearn.metrics import roc_auc_score
 from datacollab.sums import CommonMap, RidgeSums
 
 from ..pays.columns import Array
-from .attacks import ETA, N_PARTIES, N_PUBLIC, Readings, table_of
-from .plan import ALIKE, Variant
-from .playing import beyond, secret, units
+from .attacks import ETA, N_PUBLIC, table_of
+from .plan import ALIKE, Roster, Variant
+from .playing import noise_factor, secret, units
 
-N_AUXILIARY, N_SHADOWS, RARE = 1100, 48, 10
+N_AUXILIARY = 1100
+N_SHADOWS = 48
+RARE = 10
 """Further rows of the kind at most; made-up totals; rows of the rare class."""
 _LEAST_NOISE = 1e-3
 _ALIGNMENTS = (1.0, 10.0, 100.0)
@@ -39,6 +42,8 @@ _REST = (0.0, 0.3, 1.0, 3.0)
 """How much of the variance that the kind's rows do not span attackers reckon with."""
 
 Classes = NDArray[np.intp]
+Readings = Iterator[tuple[str, str, float]]
+"""Attacker, how it reads, and the area under the curve."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +60,12 @@ class Membership:
     Parameters
     ----------
     name : str
-        Of a table with classes.
+        That of a table with classes.
     n_rows : int
-        Of all parties together.
+        Number of rows of all parties together.
     seed : int
     variant : Variant
+    roster : Roster
     data_dir : Path or None
     rare : bool
         Whether one class has ten rows in the total; then its people alone are held against each other.
@@ -73,21 +79,30 @@ class Membership:
         n_rows: int,
         seed: int,
         variant: Variant,
+        roster: Roster,
         data_dir: Path | None = None,
         *,
         rare: bool = False,
         n_auxiliary: int = N_AUXILIARY,
     ) -> None:
-        self.variant, self.seed = variant, seed
+        self.variant = variant
+        self.seed = seed
+        self._of_all = variant.noise * noise_factor(roster.n_parties)
+        self._of_others = variant.noise * noise_factor(roster.n_parties, known=roster.n_colluding)
         table = table_of(name, data_dir)
         rng = np.random.default_rng([seed, 51])
         self.n_classes = len(np.unique(table.y))
-        rare_class = seed % self.n_classes if self.n_classes > 2 else 1
-        parts = _parts(table.y, n_rows, n_auxiliary, rng, rare_class if rare else None)
+        # A rare class has ten members; its people alone are held against each other.
+        rare_class = None
+        if rare:
+            # Of many classes each draw takes the next; of two, the second is the one that is sought.
+            rare_class = seed % self.n_classes if self.n_classes > 2 else 1
+        parts = _split(table.y, n_rows, roster.n_known_of(n_rows), n_auxiliary, rng, rare_class)
         rows = {part: table.matrix(index, parts["public"]) for part, index in parts.items()}
         unit = units(table.bounds)
-        most, alike = variant.components, name in ALIKE
-        common = CommonMap.from_anchor(rows["public"] / unit, secret(seed), n_components=most, as_they_are=alike)
+        common = CommonMap.from_anchor(
+            rows["public"] / unit, secret(seed), n_components=variant.components, as_they_are=name in ALIKE
+        )
         self.statistic = RidgeSums(common.n_components, classes=range(self.n_classes), noise=variant.noise)
 
         def group(part: str) -> Group:
@@ -95,44 +110,48 @@ class Membership:
             v = common.transform(rows[part] / unit)
             return Group(np.hstack([v, ETA * t, np.full((len(t), 1), ETA)]), table.y[parts[part]])
 
-        self.known = _joined(group("public"), group("own"))
-        self.public, self.auxiliary, self.others = group("public"), group("auxiliary"), group("others")
-        members = np.arange(len(self.others.y))
-        members = members[self.others.y == rare_class] if rare else members[: len(parts["strangers"])]
-        self.candidates = _joined(Group(self.others.u[members], self.others.y[members]), group("strangers"))
+        self.known = _join(group("public"), group("own"))
+        self.public = group("public")
+        self.auxiliary = group("auxiliary")
+        self.others = group("others")
+        members = np.flatnonzero(self.others.y == rare_class) if rare else np.arange(len(parts["strangers"]))
+        self.candidates = _join(Group(self.others.u[members], self.others.y[members]), group("strangers"))
         self.is_member = np.arange(len(self.candidates.y)) < len(members)
 
     def readings(self) -> Readings:
-        """Areas under the curve of all attackers, by how they read."""
-        s = self.variant.noise
+        """Yield areas under the curve of all attackers, by how they read."""
         without_own, total = self.totals()
-        yield from self._by_total("together", without_own - _sum(self.known), s * beyond(N_PARTIES, known=1))
-        kind, D = _joined(self.auxiliary, self.public), self.statistic.n_components
-        aligned = turned_and_back(total, _sum(kind), D, np.random.default_rng(53)) - _sum(self.public)
+        yield from self._by_total("together", without_own - _sum(self.known), self._of_others)
+        kind = _join(self.auxiliary, self.public)
+        aligned = turn_and_undo(total, _sum(kind), self.statistic.n_components, np.random.default_rng(53))
+        aligned -= _sum(self.public)
+        # Alignment errs by an unknown amount: the analyst takes the noise for larger than it is.
         for factor in _ALIGNMENTS:
-            noise = s * beyond(N_PARTIES) * factor
-            yield from self._by_total("analyst", aligned, noise, f", alignment {factor:g}")
+            yield from self._by_total("analyst", aligned, self._of_all * factor, f", alignment {factor:g}")
         yield from self.by_class_means(total)
         yield from self._by_model(total)
 
     def totals(self) -> tuple[Array, Array]:
         """Return the total less the noise of the attacking party, and all of it."""
-        rng, s = np.random.default_rng([self.seed, 52]), self.variant.noise
-        own_noise, left = (_symmetric(rng, self.statistic.size) * s for _ in range(2))
-        left *= beyond(N_PARTIES, known=1)
-        own_noise *= (beyond(N_PARTIES) ** 2 - beyond(N_PARTIES, known=1) ** 2) ** 0.5
+        rng = np.random.default_rng([self.seed, 52])
+        own_noise, left = (_symmetric(rng, self.statistic.size) for _ in range(2))
+        left *= self._of_others
+        own_noise *= (self._of_all**2 - self._of_others**2) ** 0.5
         without_own = _sum(self.known) + _sum(self.others) + left
         return without_own, without_own + own_noise
 
     def by_class_means(self, total: Array) -> Readings:
-        """What no rotation hides: a class's sum along other classes' sums, times powers of Σ v vᵀ."""
-        D, sigma = self.statistic.n_components, self.variant.noise * beyond(N_PARTIES) / 2**0.5 / ETA
-        kind, n = _joined(self.auxiliary, self.public), float(total[-1, -1] / ETA**2)
+        """Yield areas from parts that no rotation hides: a class's sum along other classes', times powers of Σ v vᵀ."""
+        D = self.statistic.n_components
+        sigma = self._of_all / 2**0.5 / ETA
+        kind = _join(self.auxiliary, self.public)
+        n = float(total[-1, -1] / ETA**2)
         means = np.array([_of(kind, c).u[:, :D].mean(axis=0) for c in range(self.n_classes)])
         shares = np.maximum(total[D:-1, -1] / ETA**2 / n + 1 / self.n_classes, 0.0)
         # Of class c, Σ v = Σ v (t + 1/C), with t as encoded.
         seen = (total[:D, D:-1] / ETA + total[:D, -1:] / ETA / self.n_classes).T / n
-        S, expected = total[:D, :D] / n, _sum(kind)[:D, :D] / len(kind.y)
+        S = total[:D, :D] / n
+        expected = _sum(kind)[:D, :D] / len(kind.y)
         for powers in ((0,), (0, 1), (0, 1, 2)):
             scores = np.empty(len(self.candidates.y))
             for c in np.unique(self.candidates.y):
@@ -141,15 +160,16 @@ class Membership:
                 known = np.vstack(
                     [(shares[others, None] * means[others]) @ np.linalg.matrix_power(expected, p) for p in powers]
                 )
-                found = along @ seen[c] * n - known @ means[c] * shares[c] * n
+                moved_by = along @ seen[c] * n - known @ means[c] * shares[c] * n
                 deviations = (_of(kind, c).u[:, :D] - means[c]) @ known.T
                 covariance = max(1.0, shares[c] * n) * np.cov(deviations.T).reshape(len(known), len(known))
                 covariance += sigma**2 * (known @ known.T + np.eye(len(known)) * (seen[c] @ seen[c]))
+                # Powers of a matrix are nearly parallel: a billionth of the trace keeps the matrix solvable.
                 covariance += 1e-9 * np.trace(covariance) * np.eye(len(known))
                 of = self.candidates.y == c
                 moved = (self.candidates.u[of, :D] - means[c]) @ known.T
                 whitened = np.linalg.solve(covariance, moved.T).T
-                scores[of] = whitened @ found - (whitened * moved).sum(axis=1) / 2
+                scores[of] = whitened @ moved_by - (whitened * moved).sum(axis=1) / 2
             yield "analyst", f"class means, powers to {powers[-1]}", self._auc(scores)
 
     def _auc(self, scores: Array) -> float:
@@ -157,66 +177,76 @@ class Membership:
 
     @cached_property
     def _kind(self) -> Group:
-        """All labelled rows of the kind that attackers have."""
-        return _joined(self.auxiliary, self.known)
+        """Return all labelled rows of the kind that attackers have."""
+        return _join(self.auxiliary, self.known)
 
     @cached_property
     def _means(self) -> Array:
-        """The mean of uuᵀ of each class over the kind."""
+        """Return the mean of uuᵀ of each class over the kind."""
         return np.array(
             [_sum(_of(self._kind, c)) / max(1, int((self._kind.y == c).sum())) for c in range(self.n_classes)]
         )
 
     def _by_total(self, attacker: str, rest: Array, noise: float, how: str = "") -> Readings:
-        """Likelihood ratios; `rest` is the total less what is known of it."""
-        m, sigma = len(self._kind.y), max(noise, _LEAST_NOISE)
+        """Yield areas of likelihood ratios; `rest` is the total less its known part."""
+        m = len(self._kind.y)
+        sigma = max(noise, _LEAST_NOISE)
         D = self.statistic.n_components
         n = float(rest[-1, -1] / ETA**2)
+        # The total itself says how many rows of each class there are, with noise.
         counts = np.maximum(rest[D:-1, -1] / ETA**2 + n / self.n_classes, 0.0)
         residual = rest - np.tensordot(counts, self._means, axes=1)
-        along, seen = self._along(self._kind, residual), self._along(self.candidates, residual)
+        along = self._along(self._kind, residual)
+        seen = self._along(self.candidates, residual)
         yield attacker, f"plain{how}", self._auc(seen)
         values, Q, k, norms = self._spectrum
         along = Q.T @ along
-        for f, rest_of in product((n, n * (1 + n / m)), _REST):
+        # The kind's means are those of m rows: their own error adds n²/m to the covariance of the n in the total.
+        for (words, f), rest_of in product({"1": n, "1 + n/m": n * (1 + n / m)}.items(), _REST):
+            # The kind's rows span a few of the many directions: in the others, noise and some variance remain.
             variance = sigma**2 + f * rest_of * self._rest
             shrunk = values + variance * m / f
             score = (seen - k @ (along / shrunk)) / variance
             q = np.maximum((norms - (k**2 / shrunk).sum(axis=1)) / variance, 1e-12)
-            way = f"covariance × {'1' if f == n else '1 + n/m'}, rest × {rest_of:g}{how}"
+            way = f"covariance × {words}, rest × {rest_of:g}{how}"
             yield attacker, f"ratio, {way}", self._auc(score - q / 2)
             yield attacker, f"standardised, {way}", self._auc(score / np.sqrt(q))
 
     @cached_property
     def _spectrum(self) -> tuple[Array, Array, Array, Array]:
-        """Eigenvalues and vectors of the kind's inner products, candidates' products along these, and their norms."""
+        """Return eigenpairs of the kind's inner products, candidates' products along these, and their norms."""
         G, k, norms = self._products
-        values, Q = scipy.linalg.eigh(G)
+        values, Q = scipy.linalg.eigh(G, driver="evd")
         return np.maximum(values, 0.0), Q, k @ Q, norms
 
     @cached_property
     def _rest(self) -> float:
-        """Variance in each direction that the kind's rows do not span, as one half of them says of the other."""
-        G, half, size = self._products[0], len(self._kind.y) // 2, self.statistic.size
-        known, other = G[:half, :half], G[half:, half:]
+        """Return the variance in each direction that the kind's rows do not span, as one half says of the other."""
+        G = self._products[0]
+        half = len(self._kind.y) // 2
+        size = self.statistic.size
+        known = G[:half, :half]
+        other = G[half:, half:]
         across = G[half:, :half]
         solved = scipy.linalg.solve(known + 1e-9 * np.trace(known) / half * np.eye(half), across.T, assume_a="pos")
+        # One half's rows explain a part of the other's; the remainder is spread over all directions beyond.
         left = np.diag(other) - (across * solved.T).sum(axis=1)
         return float(np.maximum(left, 0.0).mean() / (size * (size + 1) / 2 - half))
 
     def _along(self, group: Group, residual: Array) -> Array:
-        found = np.einsum("ij,jk,ik->i", group.u, residual, group.u, optimize=True)
-        return np.asarray(found - np.tensordot(self._means, residual, axes=2)[group.y])
+        products = np.einsum("ij,jk,ik->i", group.u, residual, group.u, optimize=True)
+        return np.asarray(products - np.tensordot(self._means, residual, axes=2)[group.y])
 
     @cached_property
     def _products(self) -> tuple[Array, Array, Array]:
-        """Inner products of uuᵀ less its class's mean: of the kind, with candidates, and candidates' own."""
+        """Return inner products of uuᵀ less its class's mean: of the kind, with candidates, and candidates' own."""
         between = np.tensordot(self._means, self._means, axes=([1, 2], [1, 2]))
 
         def with_means(group: Group) -> Array:
             return np.asarray(np.einsum("ij,cjk,ik->ic", group.u, self._means, group.u, optimize=True))
 
-        a, c = with_means(self._kind), with_means(self.candidates)
+        a = with_means(self._kind)
+        c = with_means(self.candidates)
 
         def inner(x: Group, y: Group, of_x: Array, of_y: Array) -> Array:
             return np.asarray((x.u @ y.u.T) ** 2 - of_x[:, y.y] - of_y[:, x.y].T + between[np.ix_(x.y, y.y)])
@@ -230,54 +260,61 @@ class Membership:
         )
 
     def _by_model(self, total: Array) -> Readings:
-        """What the returned model says of a record, against models of made-up totals with and without it."""
-        said = self._said(total)
-        yield "party", "loss", self._auc(said)
-        rng, n = np.random.default_rng([self.seed, 54]), len(self.candidates.y)
-        scores, inside = np.empty((N_SHADOWS, n)), np.empty((N_SHADOWS, n), dtype=bool)
-        n_others, base = len(self.others.y), _sum(self.known)
+        """Yield areas of the returned model's error, against models of made-up totals with and without the record."""
+        score = self._score(total)
+        yield "party", "loss", self._auc(score)
+        rng = np.random.default_rng([self.seed, 54])
+        n = len(self.candidates.y)
+        scores = np.empty((N_SHADOWS, n))
+        inside = np.empty((N_SHADOWS, n), dtype=bool)
+        n_others = len(self.others.y)
+        base = _sum(self.known)
         for shadow in range(N_SHADOWS):
+            # Half of the candidates are in each made-up total, so that each is out of about as many as in.
             chosen = rng.permutation(n) < n // 2
+            # Made-up totals have as many rows as the real one; few of the kind are drawn repeatedly.
             n_more = max(0, n_others - int(chosen.sum()))
             more = rng.choice(len(self.auxiliary.y), n_more, replace=n_more > len(self.auxiliary.y))
             made = base + _sum(Group(self.candidates.u[chosen], self.candidates.y[chosen]))
             made = made + _sum(Group(self.auxiliary.u[more], self.auxiliary.y[more]))
-            made += _symmetric(rng, self.statistic.size) * self.variant.noise * beyond(N_PARTIES)
-            scores[shadow], inside[shadow] = self._said(made), chosen
-        out, into = (np.where(which, scores, np.nan) for which in (~inside, inside))
-        mean_out, mean_in = np.nanmean(out, axis=0), np.nanmean(into, axis=0)
+            made += _symmetric(rng, self.statistic.size) * self._of_all
+            scores[shadow] = self._score(made)
+            inside[shadow] = chosen
+        out = np.where(inside, np.nan, scores)
+        into = np.where(inside, scores, np.nan)
+        mean_out = np.nanmean(out, axis=0)
+        mean_in = np.nanmean(into, axis=0)
         spread = np.sqrt((np.nanvar(out, axis=0) + np.nanvar(into, axis=0)) / 2) + 1e-12
-        yield "party", "against models without", self._auc((said - mean_out) / spread)
-        yield "party", "ratio", self._auc((said - (mean_in + mean_out) / 2) * (mean_in - mean_out) / spread**2)
-        pooled = float(np.sqrt(np.mean(spread**2)))
-        yield "party", "ratio, one spread", self._auc((said - (mean_in + mean_out) / 2) * (mean_in - mean_out) / pooled)
+        yield "party", "against models without", self._auc((score - mean_out) / spread)
+        ratio = (score - (mean_in + mean_out) / 2) * (mean_in - mean_out)
+        yield "party", "ratio", self._auc(ratio / spread**2)
+        # Spreads of 24 models each are uncertain: one spread for all candidates may tell more.
+        yield "party", "ratio, one spread", self._auc(ratio / float(np.sqrt(np.mean(spread**2))))
 
-    def _said(self, total: Array) -> Array:
-        """Minus the squared error of each candidate."""
+    def _score(self, total: Array) -> Array:
+        """Return minus the squared error of each candidate."""
         triangle = total[np.triu_indices(len(total))]
-        model = self.statistic.solve(
-            triangle, noise=self.variant.noise * beyond(N_PARTIES), least_penalty=self.variant.least
-        )
+        model = self.statistic.solve(triangle, noise=self._of_all, least_penalty=self.variant.least)
         D = self.statistic.n_components
         error = model.predict(self.candidates.u[:, :D]) - self.candidates.u[:, D:-1] / ETA
         return np.asarray(-(error**2).sum(axis=1))
 
 
-def turned_and_back(
+def turn_and_undo(
     total: Array, expected: Array, n_columns: int, rng: np.random.Generator | np.random.RandomState
 ) -> Array:
-    """Return what somebody makes of a total who does not know the secret rotation of its first columns.
+    """Return a total as somebody reads it who does not know the secret rotation of its first columns.
 
-    `turned_back` says what `expected` and `n_columns` are; the rotation comes from `rng`.
+    `expected` and `n_columns` are those of `find_turn_back`; the rotation comes from `rng`.
     """
     rest = np.eye(len(total) - n_columns)
     turn = scipy.linalg.block_diag(scipy.linalg.qr(rng.normal(size=(n_columns, n_columns)))[0], rest)
     seen = turn.T @ total @ turn
-    back = scipy.linalg.block_diag(turned_back(seen, expected, n_columns), rest)
+    back = scipy.linalg.block_diag(find_turn_back(seen, expected, n_columns), rest)
     return np.asarray(back.T @ seen @ back)
 
 
-def turned_back(seen: Array, expected: Array, n_columns: int) -> Array:
+def find_turn_back(seen: Array, expected: Array, n_columns: int) -> Array:
     """Return the rotation that undoes a secret one of the first columns, as well as second moments tell.
 
     Eigenvectors of both matrices are joined in the order of their values, and signs by the products with the columns
@@ -292,20 +329,21 @@ def turned_back(seen: Array, expected: Array, n_columns: int) -> Array:
     Returns
     -------
     ndarray of shape (n_columns, n_columns)
-        What turned rows are multiplied with from the right.
+        Turned rows are multiplied with it from the right.
     """
     D = n_columns
-    U, V = (scipy.linalg.eigh(M[:D, :D])[1] for M in (seen, expected))
+    _, U = scipy.linalg.eigh(seen[:D, :D])
+    _, V = scipy.linalg.eigh(expected[:D, :D])
+    # Eigenvectors have no sign: products with targets and ones, which are not turned, give it.
     signs = np.sign(((U.T @ seen[:D, D:]) * (V.T @ expected[:D, D:])).sum(axis=1))
     return np.asarray((U * np.where(signs == 0, 1.0, signs)) @ V.T)
 
 
-def _parts(
-    y: NDArray[Any], n_rows: int, n_auxiliary: int, rng: np.random.Generator, rare_class: int | None
+def _split(
+    y: NDArray[Any], n_rows: int, n_own: int, n_auxiliary: int, rng: np.random.Generator, rare_class: int | None
 ) -> dict[str, NDArray[np.intp]]:
-    """Row numbers of public rows, the attacker's own, the others', further ones of the kind, and people of no party."""
+    """Return row numbers of public rows, the attackers', the others', further ones, and people of no party."""
     index = rng.permutation(len(y))
-    n_own = n_rows // N_PARTIES
     n_others = n_rows - n_own
     n_strangers = min(200, n_others // 2)
     if rare_class is None:
@@ -319,7 +357,9 @@ def _parts(
             "auxiliary": rest[:n_auxiliary],
         }
     public, index = np.split(index, [N_PUBLIC])
-    of_class, rest = index[y[index] == rare_class], index[y[index] != rare_class]
+    of_class = index[y[index] == rare_class]
+    rest = index[y[index] != rare_class]
+    # The others' rows hold all ten of the class; public rows and the attackers' have none.
     members, strangers, further = np.split(of_class, [RARE, RARE + min(100, len(of_class) // 2)])
     own, others, more = np.split(rest, [n_own, n_rows - RARE])
     auxiliary = rng.permutation(np.r_[further, more])[:n_auxiliary]
@@ -332,7 +372,7 @@ def _parts(
     }
 
 
-def _joined(*groups: Group) -> Group:
+def _join(*groups: Group) -> Group:
     return Group(np.vstack([each.u for each in groups]), np.concatenate([each.y for each in groups]))
 
 
@@ -345,6 +385,6 @@ def _sum(group: Group) -> Array:
 
 
 def _symmetric(rng: np.random.Generator, size: int) -> Array:
-    """Symmetric noise: variance 1 on the diagonal, ½ off it."""
+    """Return symmetric noise: variance 1 on the diagonal, ½ off it."""
     half = rng.normal(size=(size, size))
     return np.asarray((half + half.T) / 2)

@@ -1,4 +1,4 @@
-"""What one of five parties does to the common model that adds something else than its rows, and what is noticed.
+"""The harm that one of five parties does to the common model by adding something else than its rows.
 
 Five parties have 100 rows each (70 of breast-cancer), and there are 100 public rows without targets.  The last party
 adds its rows with every label moved to the next class, nothing, its rows times some factor, or other products of
@@ -25,32 +25,34 @@ from ..pays.columns import Array
 from ..pays.draws import Draw, Rows, draw
 from ..pays.settings import Setting
 from ..pays.tables import load_table
-from .plan import ALIKE, ruled
-from .playing import beyond, common_map, contributing, exact_total, matrix_of, statistic_of
+from .plan import ALIKE, rule_for
+from .playing import common_map, exact_total, matrix_of, noise_factor, rows_of_total, statistic_of
 
-N_PARTIES, MOST_ROWS = 5, 120
+N_PARTIES = 5
+MOST_ROWS = 120
 TABLES = {"breast-cancer": 70, "flchain": 100, "mlc_churn": 100, "hmda": 100, "digits": 100}
 """Rows of each party."""
 Way = Callable[[RidgeSums, Array, Rows], Array]
 
 
-def _flipped(statistic: RidgeSums, v: Array, own: Rows) -> Array:
+def _flip(statistic: RidgeSums, v: Array, own: Rows) -> Array:
     return statistic.part(v, (own.y + 1) % statistic.n_outputs)
 
 
-def _times(factor: float) -> Way:
+def _multiply(factor: float) -> Way:
     return lambda statistic, v, own: factor * statistic.part(v, own.y)
 
 
-def _flipped_times(factor: float) -> Way:
-    return lambda statistic, v, own: factor * _flipped(statistic, v, own)
+def _flip_and_multiply(factor: float) -> Way:
+    return lambda statistic, v, own: factor * _flip(statistic, v, own)
 
 
-def _products_times(factor: float) -> Way:
+def _multiply_products(factor: float) -> Way:
     """Return a way that adds true sums, but for those of products of columns and target."""
 
     def part(statistic: RidgeSums, v: Array, own: Rows) -> Array:
-        D, M = statistic.n_components, matrix_of(statistic.part(v, own.y), statistic.size)
+        D = statistic.n_components
+        M = matrix_of(statistic.part(v, own.y), statistic.size)
         M[:D, D:-1] *= factor
         return np.asarray(M[np.triu_indices(statistic.size)])
 
@@ -58,15 +60,15 @@ def _products_times(factor: float) -> Way:
 
 
 WAYS: dict[str, Way] = {
-    "its rows": _times(1.0),
-    "its rows, labels moved": _flipped,
-    "nothing": _times(0.0),
-    "its rows, subtracted": _times(-1.0),
-    "products of columns and target times -4": _products_times(-4.0),
-    "products of columns and target times -10": _products_times(-10.0),
-    "products of columns and target times -20": _products_times(-20.0),
-    "10 times its rows, labels moved": _flipped_times(10.0),
-    "1,000 times its rows, labels moved": _flipped_times(1000.0),
+    "its rows": _multiply(1.0),
+    "its rows, labels moved": _flip,
+    "nothing": _multiply(0.0),
+    "its rows, subtracted": _multiply(-1.0),
+    "products of columns and target times -4": _multiply_products(-4.0),
+    "products of columns and target times -10": _multiply_products(-10.0),
+    "products of columns and target times -20": _multiply_products(-20.0),
+    "10 times its rows, labels moved": _flip_and_multiply(10.0),
+    "1,000 times its rows, labels moved": _flip_and_multiply(1000.0),
 }
 
 
@@ -75,14 +77,20 @@ def outcomes(drawn: Draw) -> Iterator[tuple[str, tuple[bool, bool, float, float]
 
     The last two are NaN where no model is made, as the total is refused.
     """
-    rule, excess = ruled(alike=drawn.setting.dataset in ALIKE), beyond(N_PARTIES)
+    rule = rule_for(alike=drawn.setting.dataset in ALIKE)
+    excess = noise_factor(N_PARTIES)
     common, unit = common_map(drawn, rule.components)
-    statistic, noise = statistic_of(drawn, common.n_components, rule.noise), excess * rule.noise
-    *others, last = [Rows(own.X / unit, own.y) for own in contributing(drawn)]
-    honest, v = exact_total(statistic, common, others), common.transform(last.X)
-    tested, y = common.transform(drawn.test.X / unit), drawn.test.y
+    statistic = statistic_of(drawn, common.n_components, rule.noise)
+    noise = excess * rule.noise
+    # The last party poisons; the others are honest.
+    *others, last = [Rows(own.X / unit, own.y) for own in rows_of_total(drawn)]
+    honest = exact_total(statistic, common, others)
+    v = common.transform(last.X)
+    tested = common.transform(drawn.test.X / unit)
+    y = drawn.test.y
     normal = np.random.default_rng([drawn.seed, 71]).normal(size=len(honest))
     for name, way in WAYS.items():
+        # One draw of noise for all ways, so that they differ by the poison alone.
         total = honest + way(statistic, v, last) + excess * statistic.noise_of_each * normal
         # As the analyst's program checks it: the number of rows has four times the noise of a sum of squares.
         is_over = statistic.figures(total).n_rows > N_PARTIES * MOST_ROWS + 4 * largest_noise(1, noise)
@@ -91,8 +99,10 @@ def outcomes(drawn: Draw) -> Iterator[tuple[str, tuple[bool, bool, float, float]
             continue
         fit = statistic.solve(total, noise=noise, least_penalty=rule.least)
         assert fit.link is not None
+        # Outputs are centred at 1/C, as encoded classes are.
         p = fit.link.probabilities(fit.predict(tested) + 1 / statistic.n_outputs)
-        accuracy, loss = (p.argmax(axis=1) == y).mean(), -np.log(p[np.arange(len(y)), y]).mean()
+        accuracy = (p.argmax(axis=1) == y).mean()
+        loss = -np.log(p[np.arange(len(y)), y]).mean()
         yield name, (False, is_over, float(accuracy), float(loss))
 
 
@@ -100,26 +110,29 @@ def rows(n_draws: int) -> Iterator[dict[str, object]]:
     """Yield a row for each table and way."""
     for name, n_rows in TABLES.items():
         setting = Setting(dataset=name, n_parties=N_PARTIES, n_per_party=n_rows, labelled=False, defence="sums")
-        found: dict[str, list[tuple[float, ...]]] = {way: [] for way in WAYS}
+        outcomes_of: dict[str, list[tuple[float, ...]]] = {way: [] for way in WAYS}
         for seed in range(n_draws):
             for way, each in outcomes(draw(load_table(name), setting, seed)):
-                found[way].append(each)
-        for way, draws in found.items():
+                outcomes_of[way].append(each)
+        for way, draws in outcomes_of.items():
             refused, with_agreement, accuracy, loss = np.array(draws, dtype=float).T
-            told = {"accuracy": accuracy[refused == 0], "log loss": loss[refused == 0]}
+            is_model = refused == 0
+            scores = {"accuracy": "", "log loss": ""}
+            if is_model.any():
+                scores = {"accuracy": f"{accuracy[is_model].mean():.3f}", "log loss": f"{loss[is_model].mean():.3f}"}
             yield {
                 "table": name,
                 "adds": way,
                 "draws": n_draws,
                 "refused": float(refused.mean()),
                 "refused with most_rows": float(with_agreement.mean()),
-                **{score: f"{values.mean():.3f}" if len(values) else "" for score, values in told.items()},
+                **scores,
             }
 
 
 def main() -> None:
     """Play all, and write a table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--output", type=Path, required=True)
     given = parser.parse_args()

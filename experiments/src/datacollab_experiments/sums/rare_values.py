@@ -26,14 +26,17 @@ from datacollab.sums import CommonMap, IsolatedRows, RidgeSums, recommended
 from ..harness import shown, write_rows
 from ..pays.columns import Array
 from .crafted import from_total
-from .playing import beyond, secret
+from .playing import noise_factor, secret
 
-N_PARTIES, N_ANCHORS, N_TIMES = 3, 300, 5
+N_PARTIES = 3
+N_ANCHORS = 300
+N_TIMES = 5
 TOTALS = (300, 1500)
 VALUES = ("usual", "category", "number", "pair")
 IN_ANCHOR = (0, 3, 15)
 LEVELS = (0.6, 0.25, 0.15, 0.0)
-_FIRST, _SECOND = slice(8, 12), slice(12, 16)
+_FIRST = slice(8, 12)
+_SECOND = slice(12, 16)
 """Columns of the two categories; the last level of each is nobody's."""
 _FAR = 8.0
 
@@ -53,12 +56,15 @@ def _give(value: str, rows: Array, generator: np.random.Generator, *, is_person:
     if value == "category":
         rows[:, _FIRST] = np.eye(4)[3]
     elif value == "number":
-        rows[:, 0] = _FAR if is_person else generator.uniform(_FAR - 3, _FAR + 1, len(rows))
+        rows[:, 0] = _FAR
+        if not is_person:
+            # Public rows have such values, too, but not all of them the same.
+            rows[:, 0] = generator.uniform(_FAR - 3, _FAR + 1, len(rows))
     elif value == "pair":
         rows[:, _FIRST] = rows[:, _SECOND] = np.eye(4)[2]
 
 
-def played(value: str, total: int, in_anchor: int, seed: int) -> Iterator[dict[str, float]]:
+def play(value: str, total: int, in_anchor: int, seed: int) -> Iterator[dict[str, float]]:
     """Yield whether the person's class is read, and how often those of other parties' people are.
 
     People and map are drawn once, and classes and noise several times.  Each time, rows are added up as they are, and
@@ -66,7 +72,9 @@ def played(value: str, total: int, in_anchor: int, seed: int) -> Iterator[dict[s
     """
     generator = np.random.default_rng([seed, 6])
     n = total // N_PARTIES
-    X, anchor = _people(total, generator), _people(N_ANCHORS, generator)
+    X = _people(total, generator)
+    anchor = _people(N_ANCHORS, generator)
+    # Nobody else has both levels together: they lose the second.
     if value == "pair":
         _without_pair(X)
         _without_pair(anchor)
@@ -79,8 +87,10 @@ def played(value: str, total: int, in_anchor: int, seed: int) -> Iterator[dict[s
         unit[0] = 6.0
     common = CommonMap.from_anchor(anchor / unit, secret(seed), n_components=recommended().n_components)
     statistic = RidgeSums(common.n_components, classes=(0, 1), noise=recommended().noise)
-    v, v_without = common.transform(X / unit), common.transform(usual_person / unit)
+    v = common.transform(X / unit)
+    v_without = common.transform(usual_person / unit)
     shortened = v.copy()
+    # Each party shortens its own rows, without seeing the others'.
     for party in range(N_PARTIES):
         rows = slice(n * party, n * (party + 1))
         alone = IsolatedRows(statistic, N_PARTIES)
@@ -96,15 +106,17 @@ def played(value: str, total: int, in_anchor: int, seed: int) -> Iterator[dict[s
 def _read(
     statistic: RidgeSums, v: Array, added: Array, y: NDArray[Any], noise: Array, v_without: Array
 ) -> dict[str, float]:
-    """Return what is read of the first person and of others, if the rows `added` were added up for v."""
+    """Return whether the first person's class is read, and others', if the rows `added` were added up for v."""
     others = slice(0, len(v) // N_PARTIES * (N_PARTIES - 1))
     own = slice(others.stop, None)
-    all_noise, noise_of_others = beyond(N_PARTIES), beyond(N_PARTIES, known=1)
+    all_noise = noise_factor(N_PARTIES)
+    noise_of_others = noise_factor(N_PARTIES, known=1)
     of_others = statistic.part(added[others], y[others]) + noise_of_others * noise[0]
     of_own = statistic.part(added[own], y[own]) + math.sqrt(all_noise**2 - noise_of_others**2) * noise[1]
     # The attackers know the rows as they are, or how they were shortened.
     as_they_are = from_total(statistic, of_others, v[others], statistic.noise * noise_of_others)
     as_added = from_total(statistic, of_others, added[others], statistic.noise * noise_of_others)
+    # A party alone asks the model about the person with and without the value.
     model = statistic.solve(of_others + of_own, noise=statistic.noise * all_noise)
     with_value, without = model.predict(np.vstack([v[:1], v_without])) @ (-1, 1)
     return {
@@ -121,19 +133,20 @@ def rows(n_draws: int) -> Iterator[dict[str, object]]:
     for total, value, in_anchor in product(TOTALS, VALUES, IN_ANCHOR):
         if value == "usual" and in_anchor:
             continue
-        draws = [each for seed in range(n_draws // N_TIMES) for each in played(value, total, in_anchor, seed)]
+        draws = [each for seed in range(n_draws // N_TIMES) for each in play(value, total, in_anchor, seed)]
         for shorten in (False, True):
-            found = draws[int(shorten) :: 2]
-            mean = {name: float(np.mean([each[name] for each in found])) for name in found[0]}
+            played = draws[int(shorten) :: 2]
+            mean = {name: float(np.mean([each[name] for each in played])) for name in played[0]}
+            # Attackers do not know whether a row was shortened: the better guess of two counts.
             person = max(mean["as they are"], mean["as added"])
             yield {
                 "rows": total,
                 "value": value,
                 "anchor rows": in_anchor,
                 "shortened": shorten,
-                "draws": len(found),
+                "draws": len(played),
                 "person": round(person, 3),
-                "half of the interval": round(1.96 * math.sqrt(person * (1 - person) / len(found)), 3),
+                "half of the interval": round(1.96 * math.sqrt(person * (1 - person) / len(played)), 3),
                 "others": round(mean["others"], 3),
                 "person, by a party": round(mean["party"], 3),
                 "rows shortened": round(mean["rows shortened"], 3),
@@ -142,7 +155,7 @@ def rows(n_draws: int) -> Iterator[dict[str, object]]:
 
 def main() -> None:
     """Play all, and write a table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--output", type=Path, required=True)
     given = parser.parse_args()

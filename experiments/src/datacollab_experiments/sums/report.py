@@ -1,9 +1,10 @@
-"""Tables of what was played and what was read, with 95 % intervals over draws."""
+"""Tables of scores and of attackers' readings, with 95 % intervals over draws."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,73 +24,92 @@ from .plan import (
     SETTINGS,
     Variant,
     candidates,
-    ruled,
+    rule_for,
 )
 
 SUMS = "sums"
 SHIPPING = "Written by: python -m datacollab_experiments.sums ship --copy-to docs/results/sums"
 _MEMBERSHIP_BY = ("together", "party", "analyst")
-_OF_ATTACK = ("world", "rows", "D", "s", "attacker")
-_USUAL = ("table", "alike")
-_OF_MEMBERSHIP = ("table", "rows", "class of ten", "rows of the kind", "D", "s", "attacker")
+_OF_ROSTER = ("parties", "attacking")
+_OF_ATTACK = ("world", "target", *_OF_ROSTER, "rows", "D", "s", "attacker")
+_OF_MEMBERSHIP = ("table", "rows", "class of ten", "rows of the kind", *_OF_ROSTER, "D", "s", "attacker")
+_INTRODUCTION = (
+    "Correlations with what no features tell, ± half of the 95 % interval over draws. Half of the draws choose the way "
+    "of reading, the others are read."
+)
 _BASELINES = ("own", "own and public", "average of locals", "average of locals with public", "all in one place")
 
 
 def write_report(folder: Path, pays: Path, target: Path) -> None:
-    """Write `tables.md`, every draw of the rule, means of all candidates, and what attackers read."""
+    """Write the tables of all parts that were computed, and pages of them: `tables.md`, and `attacks.md`."""
     target.mkdir(parents=True, exist_ok=True)
-    scores, committed = pd.read_csv(folder / "scores.csv"), pd.read_csv(pays)
-    parts = ["# All tables", "As the command in [the report](README.md) writes them."]
-    parts += ["## By the rule, the 24 settings", _by_setting(scores, committed, SETTINGS)]
+    if (folder / "scores.csv").exists():
+        parts = ["# All tables", "As the command in [the report](README.md) writes them."]
+        parts += _report_scores(pd.read_csv(folder / "scores.csv"), pd.read_csv(pays), target)
+        if (folder / "further.csv").exists():
+            further = pd.read_csv(folder / "further.csv")
+            further.to_csv(target / "further.csv", index=False, float_format="%.4f")
+            parts += ["## Further tables", _further(further)]
+        (target / "tables.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    parts = ["# All attacks on totals", "As the command in [the report](README.md) writes them."]
+    for name, report in (("attacks", _report_attacks), ("membership", _report_members), ("rebuilding", _report_rows)):
+        path = folder / f"{name}.csv"
+        if path.exists():
+            table, lines = report(pd.read_csv(path))
+            table.to_csv(target / f"{name}.csv", index=False, float_format="%.3f")
+            parts += lines
+    (target / "attacks.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def _report_scores(scores: pd.DataFrame, committed: pd.DataFrame, target: Path) -> list[str]:
+    parts = ["## By the rule, the 24 settings", _by_setting(scores, committed, SETTINGS)]
     parts += ["## By the rule, beside them", _by_setting(scores, committed, BESIDE)]
     for alike, kind in ((False, "tables, 16 settings"), (True, "pixels and signals, 8 settings")):
         parts += [f"## Candidates: {kind}", _counts(scores, committed, alike=alike)]
-    if (folder / "further.csv").exists():
-        further = pd.read_csv(folder / "further.csv")
-        further.to_csv(target / "further.csv", index=False, float_format="%.4f")
-        parts += ["## Further tables", _further(further)]
-    if (folder / "attacks.csv").exists():
-        parts.append(
-            "Correlations with what no features tell, ± half of the 95 % interval over draws. Half of the draws choose "
-            "the way of reading, the others are read."
-        )
-        attacks = read_best(pd.read_csv(folder / "attacks.csv"), _OF_ATTACK, "correlation")
-        attacks.to_csv(target / "attacks.csv", index=False, float_format="%.3f")
-        for world in attacks.world.unique():
-            parts += [f"## Targets beyond what features tell: {world}", _attacked(attacks[attacks.world == world])]
-    if (folder / "membership.csv").exists():
-        members = read_best(pd.read_csv(folder / "membership.csv"), _OF_MEMBERSHIP, "AUC")
-        members.to_csv(target / "membership.csv", index=False, float_format="%.3f")
-        parts += ["## Membership", "Areas under the curve, ± half of the 95 % interval over draws.", _members(members)]
-    if (folder / "rebuilding.csv").exists():
-        rows = pd.read_csv(folder / "rebuilding.csv")
-        rows.to_csv(target / "rebuilding.csv", index=False, float_format="%.3f")
-        parts += ["## Rows rebuilt by analyst and party together", _rows_rebuilt(rows)]
     keys = ["D", "s", "least"]
     means = scores.pivot_table(index=keys, columns="setting", values="score", sort=False).reset_index()
     means.to_csv(target / "means.csv", index=False, float_format="%.4g")
     alike = scores.setting.str.startswith(tuple(f"{name} " for name in ALIKE))
-    kept = pd.concat([_of(scores[alike == kind], ruled(alike=kind)) for kind in (True, False)])
-    kept.to_csv(target / "rule.csv", index=False, float_format="%.4f")
-    (target / "tables.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    by_rule = pd.concat([_of(scores[alike == kind], rule_for(alike=kind)) for kind in (True, False)])
+    by_rule.to_csv(target / "rule.csv", index=False, float_format="%.4f")
+    return parts
 
 
-def measured(scores: pd.DataFrame, committed: pd.DataFrame, setting: Setting, variant: Variant) -> Measured:
-    """Scores of `pays` under one setting, and those of sums beside them."""
+def _report_attacks(draws: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    attacks = summarise_attacks(draws)
+    return attacks, ["## Targets beyond what features tell", _INTRODUCTION, _attacks(attacks)]
+
+
+def _report_members(draws: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    members = read_best(draws, _OF_MEMBERSHIP, "AUC")
+    return members, [
+        "## Membership",
+        "Areas under the curve, ± half of the 95 % interval over draws.",
+        _members(members),
+    ]
+
+
+def _report_rows(draws: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    return draws, ["## Rows rebuilt by analyst and parties together", _rows_rebuilt(draws)]
+
+
+def compare(scores: pd.DataFrame, committed: pd.DataFrame, setting: Setting, variant: Variant) -> Measured:
+    """Return scores of `pays` under one setting, and those of sums beside them."""
     facts = {"dataset": setting.dataset, "split": setting.split, "public": setting.n_public}
     facts |= {"labelled": setting.labelled, "f": setting.f, "defence": setting.defence}
+    # A setting is known by its facts: the committed file has no labels.
     theirs = committed[np.logical_and.reduce([committed[name] == value for name, value in facts.items()])]
-    found = Measured(setting, str(theirs.metric.iloc[0]))
+    every = Measured(setting, str(theirs.metric.iloc[0]))
     for method in METHODS:
         of = theirs[theirs.method == method]
         if len(of):
-            found.scores[method] = {
+            every.scores[method] = {
                 int(seed): dict(zip(rows.party, rows.score, strict=True)) for seed, rows in of.groupby("seed")
             }
-    parties = list(found.scores[AVERAGE][0])
+    parties = list(every.scores[AVERAGE][0])
     ours = _of(scores[scores.setting == setting.label], variant)
-    found.scores[SUMS] = {int(row.seed): dict.fromkeys(parties, float(row.score)) for row in ours.itertuples()}
-    return found
+    every.scores[SUMS] = {int(row.seed): dict.fromkeys(parties, float(row.score)) for row in ours.itertuples()}
+    return every
 
 
 def _of(scores: pd.DataFrame, variant: Variant) -> pd.DataFrame:
@@ -101,7 +121,8 @@ def _counts(scores: pd.DataFrame, committed: pd.DataFrame, *, alike: bool) -> st
     rows = []
     settings = [setting for setting in SETTINGS if (setting.dataset in ALIKE) == alike]
     for variant in candidates(alike=alike):
-        every = [measured(scores, committed, setting, variant) for setting in settings]
+        # The committed scores of `pays` are of the same draws, so differences are paired.
+        every = [compare(scores, committed, setting, variant) for setting in settings]
         against = [each.gain(SUMS, AVERAGE) for each in every]
         own = [each.gain(SUMS, each.own) for each in every]
         verdicts = [sum(each.verdict == sign for each in against) for sign in "+0-"]
@@ -109,23 +130,27 @@ def _counts(scores: pd.DataFrame, committed: pd.DataFrame, *, alike: bool) -> st
         cells += [f"{sum(each.mean >= 0 for each in against)}", " / ".join(map(str, verdicts))]
         cells += [f"{sum(each.mean > 0 for each in own)}", f"{sum(each.verdict == '-' for each in own)}"]
         cells += [f"{100 * np.mean([each.mean for each in against]):+.2f}"]
-        rows.append([f"**{cell}**" for cell in cells] if variant == ruled(alike=alike) else cells)
+        if variant == rule_for(alike=alike):
+            cells = [f"**{cell}**" for cell in cells]
+        rows.append(cells)
     head = ["D", "s", "least penalty", "at or above average", "beyond chance + / 0 / −"]
     return markdown([*head, "above own", "below own beyond chance", "mean gain, points or % of RMSE"], rows)
 
 
 def _by_setting(scores: pd.DataFrame, committed: pd.DataFrame, settings: Sequence[Setting]) -> str:
-    rows, averages, owns = [], [], []
+    rows = []
+    averages = []
+    owns = []
     for setting in settings:
-        variant = ruled(alike=setting.dataset in ALIKE)
-        found = measured(scores, committed, setting, variant)
-        digits = 1 if found.is_error else 3
-        means = [f"{found.mean(each):.{digits}f}" for each in (SUMS, AVERAGE, found.own, CENTRAL)]
-        averages.append(found.gain(SUMS, AVERAGE))
-        owns.append(found.gain(SUMS, found.own))
+        variant = rule_for(alike=setting.dataset in ALIKE)
+        every = compare(scores, committed, setting, variant)
+        digits = 1 if every.is_error else 3
+        means = [f"{every.mean(each):.{digits}f}" for each in (SUMS, AVERAGE, every.own, CENTRAL)]
+        averages.append(every.gain(SUMS, AVERAGE))
+        owns.append(every.gain(SUMS, every.own))
         used = [f"{variant.components}", f"{variant.noise:g}"]
         label = setting.label.removesuffix(", sums")
-        rows.append([label, *used, found.metric, *means, _said(averages[-1]), _said(owns[-1])])
+        rows.append([label, *used, every.metric, *means, _write(averages[-1]), _write(owns[-1])])
     head = ["setting", "D", "s", "measure", "sums", "average of locals", "own", "all in one place"]
     counted = (
         f"At or above the average of locals: {sum(each.mean >= 0 for each in averages)} of {len(settings)}; below it "
@@ -140,82 +165,119 @@ def _by_setting(scores: pd.DataFrame, committed: pd.DataFrame, settings: Sequenc
     return f"{counted}\n\n{markdown([*head, 'sums − average', 'sums − own'], rows)}"
 
 
-def _said(difference: Difference) -> str:
+def _write(difference: Difference) -> str:
     text = f"{difference.mean:+.3f}"
-    strong = f"**{text}**" if difference.verdict != "0" else text
-    return f"{strong} ({difference.low:+.3f} to {difference.high:+.3f})"
+    # Bold is beyond chance: the interval is on one side of 0.
+    if difference.verdict != "0":
+        text = f"**{text}**"
+    return f"{text} ({difference.low:+.3f} to {difference.high:+.3f})"
 
 
 def read_best(attacks: pd.DataFrame, keys: Sequence[str], value: str) -> pd.DataFrame:
-    """Each attacker's readings: in even draws in the way that is best in odd ones, and the other way round.
+    """Return each attacker's mean reading: in even draws in the way that is best in odd ones, and the other way round.
 
     So nothing is chosen by its own luck.
     """
     rows = []
     for named, of in attacks.groupby(list(keys), sort=False):
         by_way = of.pivot_table(index="seed", columns="read", values=value)
+        # Cross-fitting: the best of some sixty ways would be chosen by its luck otherwise.
         best = [by_way[by_way.index % 2 != half].mean().idxmax() for half in (0, 1)]
         values = [float(by_way.loc[seed, best[seed % 2]]) for seed in by_way.index]
-        found = student(values)
-        said = dict(zip(keys, named, strict=True))
-        rows.append(said | {"draws": len(values), "mean": found.mean, "low": found.low, "high": found.high})
+        mean = student(values)
+        case = dict(zip(keys, named, strict=True))
+        rows.append(case | {"draws": len(values), "mean": mean.mean, "low": mean.low, "high": mean.high})
     return pd.DataFrame(rows)
 
 
-def _attacked(attacks: pd.DataFrame) -> str:
+def summarise_attacks(attacks: pd.DataFrame) -> pd.DataFrame:
+    """Return each attacker's mean correlation, and how often it names classes rightly, in the best way for each."""
+    # The way that is best for naming need not be the one with the highest correlation.
+    summary = read_best(attacks, _OF_ATTACK, "correlation")
+    classes = attacks[attacks.target == "classes"]
+    # Features alone were not scored beside an analyst without a party, whose guesses hardly name a class more often.
+    named = read_best(classes[classes.attacker != "analyst"], _OF_ATTACK, "named")
+    return summary.merge(named[[*_OF_ATTACK, "mean"]].rename(columns={"mean": "named"}), how="left", on=_OF_ATTACK)
+
+
+def _attacks(attacks: pd.DataFrame) -> str:
     rows = []
-    used = attacks[["D", "s"]].drop_duplicates().to_numpy().tolist()
-    for (attacker, n), of in attacks.groupby(["attacker", "rows"], sort=False):
-        by_way = of.set_index(["D", "s"])
-        cells = []
-        for D, s in used:
-            row = by_way.loc[(D, s)]
-            cells.append(f"{row['mean']:.2f} ± {(row['high'] - row['low']) / 2:.2f}")
-        rows.append([str(attacker), str(n), *cells])
-    rows.sort(key=lambda row: row[0])
-    return markdown(["attacker", "rows of others", *(f"D = {D:g}, s = {s:g}" for D, s in used)], rows)
+    by_case = attacks[attacks.attacker != "features alone"]
+    for (world, target, n, attacker), of in by_case.groupby(["world", "target", "rows", "attacker"], sort=False):
+        cells = dict.fromkeys(("1 of 3", "5 of 10", "0 of 3"), "")
+        for row in of.itertuples():
+            cells[f"{row.attacking} of {row.parties}"] = _with_interval(row)
+        rows.append([str(world), str(target), f"{n}", str(attacker), *cells.values()])
+    heads = ["features", "target", "rows of others", "attacker", "one party of three", "five of ten", "no party"]
+    named = attacks[attacks.named.notna()]
+    table = named.pivot_table(index=["world", "rows", *_OF_ROSTER], columns="attacker", values="named", sort=False)
+    names = ("features alone", "together", "party", "party, everybody's features")
+    lines = [
+        [str(world), f"{n}", f"{attacking} of {parties}", *(f"{means[name]:.3f}" for name in names)]
+        for (world, n, parties, attacking), means in table.iterrows()
+    ]
+    named_heads = ["features", "rows of others", "parties that attack", *names]
+    words = "How often classes are rightly named: by the rule of the features, and with each attacker's guess added."
+    return "\n\n".join((markdown(heads, rows), words, markdown(named_heads, lines)))
+
+
+def _with_interval(row: Any) -> str:
+    return f"{row.mean:.2f} ± {(row.high - row.low) / 2:.2f}"
 
 
 def _members(members: pd.DataFrame) -> str:
     rows = []
-    for named, of in members.groupby(list(_OF_MEMBERSHIP[:-1]), sort=False):
-        table, n, rare, of_kind, D, s = named
-        cells = {row.attacker: f"{row.mean:.2f} ± {(row.high - row.low) / 2:.2f}" for row in of.itertuples()}
-        who = "a class of ten" if rare else "all"
-        rows.append([table, str(n), who, str(of_kind), str(D), f"{s:g}", *(cells[each] for each in _MEMBERSHIP_BY)])
-    return markdown(["table", "rows", "people", "rows of the kind at most", "D", "s", *_MEMBERSHIP_BY], rows)
+    for case, of in members.groupby(list(_OF_MEMBERSHIP[:-1]), sort=False):
+        table, n, rare, of_kind, parties, attacking, D, s = case
+        cells = {row.attacker: _with_interval(row) for row in of.itertuples()}
+        people = "all"
+        if rare:
+            people = "a class of ten"
+        roster = f"{attacking} of {parties}"
+        rows.append(
+            [table, f"{n}", people, f"{of_kind}", roster, f"{D}", f"{s:g}", *(cells[each] for each in _MEMBERSHIP_BY)]
+        )
+    heads = ["table", "rows", "people", "rows of the kind at most", "parties that attack", "D", "s"]
+    return markdown([*heads, *_MEMBERSHIP_BY], rows)
 
 
-def shipped(members: pd.DataFrame) -> str:
-    """Return the table of membership that parties see: by the rule, the largest mean of a kind's tables."""
-    kind_of = members.table.map(lambda table: "own columns" if table == "wide" else _USUAL[table in ALIKE])
+def package_table(members: pd.DataFrame) -> str:
+    """Return the table of membership that parties see: by the rule, the largest mean of a kind's tables and rosters."""
+    kind_of = members.table.isin(ALIKE).map({False: "table", True: "alike"})
+    # The map turns the columns of wide tables themselves.
+    kind_of[members.table == "wide"] = "own columns"
     rows = []
-    for kind in (*_USUAL, "own columns"):
-        variant = ruled(alike=kind == "alike")
+    for kind in ("table", "alike", "own columns"):
+        variant = rule_for(alike=kind == "alike")
+        components = variant.components
+        if kind == "own columns":
+            components = N_WIDE
         of = members[kind_of.eq(kind) & members.D.eq(variant.components) & members.s.eq(variant.noise)]
+        # A party cannot know which roster it meets: the table has the worst.
         most = of.pivot_table(index=["class of ten", "rows"], columns="attacker", values="mean", aggfunc="max")
-        # Together they can do what each of them does.
+        # Together they can do as each of them does.
         most["together"] = most.max(axis=1)
-        said = {"kind": kind, "D": N_WIDE if kind == "own columns" else variant.components, "s": variant.noise}
-        rows.append(most[list(_MEMBERSHIP_BY)].reset_index().assign(**said))
+        facts = {"kind": kind, "D": components, "s": variant.noise}
+        rows.append(most[list(_MEMBERSHIP_BY)].reset_index().assign(**facts))
     columns = ["kind", "rows", "class of ten", "D", "s", *_MEMBERSHIP_BY]
     table: str = pd.concat(rows)[columns].to_csv(index=False, lineterminator="\n")
     return f"# {SHIPPING}\n{table}"
 
 
-def _rows_rebuilt(found: pd.DataFrame) -> str:
+def _rows_rebuilt(draws: pd.DataFrame) -> str:
     rows = []
-    whats = ("rebuilt", "nearest of 400 rows", "principal coordinates alone")
-    for (table, n, D, s), of in found.groupby(["table", "rows", "D", "s"], sort=False):
+    kinds = ("rebuilt", "nearest of 400 rows", "principal coordinates alone")
+    for (table, n, D, s), of in draws.groupby(["table", "rows", "D", "s"], sort=False):
         mean = of.mean(numeric_only=True)
-        cells = [f"{100 * mean[f'{what}, near']:.0f} %; {mean[f'{what}, median']:.3f}" for what in whats]
+        cells = [f"{100 * mean[f'{kind}, near']:.0f} %; {mean[f'{kind}, median']:.3f}" for kind in kinds]
         rows.append([table, str(n), str(D), f"{s:g}", *cells])
-    head = ["table", "rows", "D", "s", *(f"{what}: nearer than .05; median" for what in whats)]
+    head = ["table", "rows", "D", "s", *(f"{kind}: nearer than .05; median" for kind in kinds)]
     return markdown(head, rows)
 
 
 def _further(scores: pd.DataFrame) -> str:
-    rule, rows = ruled(alike=False), []
+    rule = rule_for(alike=False)
+    rows = []
     for setting, of in scores.groupby("setting", sort=False):
         by_method = of.pivot_table(index="seed", columns="method", values="score")
         cells = [str(setting).removesuffix(", sums"), f"{rule.components}", f"{rule.noise:g}"]
@@ -225,10 +287,11 @@ def _further(scores: pd.DataFrame) -> str:
             if not kinds:
                 cells.append("–")
                 continue
+            # The better of both models, picked on the test rows: that favours those without sums.
             better = by_method[by_method[kinds].mean().idxmax()]
-            cells.append(f"{better.mean():.3f}; {_said(student(list(by_method[SUMS] - better)))}")
+            cells.append(f"{better.mean():.3f}; {_write(student(list(by_method[SUMS] - better)))}")
         rows.append(cells)
     return markdown(["setting", "D", "s", "sums", *_BASELINES], rows)
 
 
-__all__ = ["measured", "read_best", "shipped", "write_report"]
+__all__ = ["compare", "package_table", "read_best", "write_report"]

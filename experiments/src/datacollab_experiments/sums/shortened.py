@@ -1,7 +1,7 @@
-"""What it costs models that rows that stand alone are shortened: the common model with and without.
+"""The cost for models of shortening rows that stand alone: the common model with and without.
 
 The tables, public rows and parties are those of `judged`, dealt at random, and three parties of 500 rows besides.
-Both totals have the same noise; what is judged is the common model alone, by log loss, or by the root mean square
+Both totals have the same noise; the common model alone is judged, by log loss, or by the root mean square
 error in standard deviations.
 
 Run ``python -m datacollab_experiments.sums.shortened --output FILE``; it takes ten minutes on one core.
@@ -17,48 +17,47 @@ from pathlib import Path
 import numpy as np
 
 from datacollab.party import CommonSpace
-from datacollab.sums import IsolatedRows, RidgeSums, fences
+from datacollab.sums import IsolatedRows, RidgeSums
 
 from ..harness import shown, write_rows
-from .columns import probabilities
-from .judged import PARTIES, SEEN, UNSEEN, WEIGHED, Loss, Table, deal
-from .playing import beyond, secret
+from .columns import predictions
+from .judged import PARTIES, SEEN, UNSEEN, WEIGHED, JudgedTable, Loss, aims_of, deal
+from .playing import noise_factor, secret
 
 SEEDS = (0, 1)
 SETTINGS = ((3, 100), (3, 500), *PARTIES[1:])
 
 
-def cell(name: str, table: Table, n_parties: int, n_rows: int, seed: int) -> dict[str, float]:
+def cell(name: str, table: JudgedTable, n_parties: int, n_rows: int, seed: int) -> dict[str, float]:
     """Return the loss with rows as they are and shortened, and how many are, in one draw."""
     X, y, public, parties, judges = deal(name, table, n_parties, n_rows, "iid", seed)
     learnt = np.concatenate([public, *parties])
-    classes = None if table.is_number else np.unique(y[learnt]).tolist()
     with warnings.catch_warnings():
         # Of categories that public rows lack.
         warnings.simplefilter("ignore")
         space = CommonSpace(X.iloc[public], secret(seed), unknown="allow")
         v = space.transform(X)
     rule = space.recommended
-    limits = fences(y[learnt]) if table.is_number else None
-    statistic = RidgeSums(v.shape[1], classes=classes, limits=limits, noise=rule.noise)
+    aims = aims_of(table, y[learnt])
+    statistic = RidgeSums(v.shape[1], **aims, noise=rule.noise)
     normal = np.random.default_rng([seed, 73]).normal(size=statistic.n_numbers)
-    total = statistic.part(v[public], y[public]) + beyond(n_parties) * statistic.noise_of_each * normal
+    total = statistic.part(v[public], y[public]) + noise_factor(n_parties) * statistic.noise_of_each * normal
     corrected = np.zeros_like(total)
     n_shortened = 0
     for rows in parties:
         alone = IsolatedRows(statistic, n_parties)
         total += alone.part(v[rows], y[rows])
-        correction, n_found = alone.correction()
+        # The correction turns the sum of rows as they are into that of shortened ones.
+        correction, n_of_party = alone.correction()
         corrected += correction
-        n_shortened += n_found
-    loss = Loss(y[judges], None if classes is None else np.asarray(classes))
-    found = []
+        n_shortened += n_of_party
+    loss = Loss(y[judges], aims.get("classes"))
+    losses = []
     for each in (total, total + corrected):
-        model = statistic.solve(each, noise=beyond(n_parties) * rule.noise, least_penalty=rule.least_penalty)
-        outputs = model.predict(v[judges])
-        found.append(loss(statistic.decode(outputs) if model.link is None else probabilities(model, outputs)))
+        model = statistic.solve(each, noise=noise_factor(n_parties) * rule.noise, least_penalty=rule.least_penalty)
+        losses.append(loss(predictions(statistic, model, v[judges])))
     n_all = sum(map(len, parties))
-    return {"rows": n_all / n_parties, "as they are": found[0], "shortened": found[1], "part": n_shortened / n_all}
+    return {"rows": n_all / n_parties, "as they are": losses[0], "shortened": losses[1], "part": n_shortened / n_all}
 
 
 def rows() -> Iterator[dict[str, object]]:
@@ -79,7 +78,7 @@ def rows() -> Iterator[dict[str, object]]:
 
 def main() -> None:
     """Play all, and write a table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--output", type=Path, required=True)
     given = parser.parse_args()
     write_rows(shown(rows()), given.output)

@@ -15,9 +15,9 @@ from ._policy import Policy, deadline_passed, default_policy_text, load_policy
 from ._rows import Prepared
 from ._rows_summary import FIGURES, NamedTargets, ReleaseSummary, figure_text, limit_text, no_defence
 from ._sums import PreparedSum
-from ._sums_summary import APART, TOGETHER, SumsSummary, message_bytes
+from ._sums_summary import APART, TOGETHER, WORST_ROSTERS, SumsSummary, message_bytes
 
 __all__ = ["FIGURES", "Explained", "NamedTargets", "PartyFolder", "Policy", "Prepared", "PreparedSum", "ReleaseSummary"]
 __all__ += ["SumsSummary", "deadline_passed", "default_policy_text", "figure_text", "limit_text", "load_policy"]
-__all__ += ["APART", "TOGETHER", "assessment", "find_measured", "make_mask_key", "membership_rows", "public_key_text"]
-__all__ += ["has_forgotten", "last_share", "message_bytes", "no_defence"]
+__all__ += ["APART", "TOGETHER", "WORST_ROSTERS", "assessment", "find_measured", "make_mask_key", "membership_rows"]
+__all__ += ["has_forgotten", "last_share", "message_bytes", "no_defence", "public_key_text"]

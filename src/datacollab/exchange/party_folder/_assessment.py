@@ -12,7 +12,7 @@ from ...sums import MeasuredMembership
 from ..sums import fewest_rows
 from ._policy import Policy
 from ._rows_summary import CRITERIA, FIGURES, ReleaseSummary, figure_text, limit_text
-from ._sums_summary import ATTACKERS, HEARD, INVENTED, LESS_NOISE, SumsSummary, auc_text, promise
+from ._sums_summary import ATTACKERS, HEARD, INVENTED, LESS_NOISE, WORST_ROSTERS, SumsSummary, auc_text, promise
 
 _TEMPLATE = Template(Path(__file__).with_name("assessment.md").read_text(encoding="utf-8"))
 # The audit's limits above guessing, .05 and .20, as areas under the curve.
@@ -141,7 +141,7 @@ def _of_sums(project: Project, policy: Policy, summary: SumsSummary) -> dict[str
 def _risk_of_model(summary: SumsSummary) -> list[str]:
     """Return paragraphs on membership in the total that a model is made of."""
     how, measured = find_measured(summary.measured, summary.n_rows_together)
-    how = f"The figures are {how}."
+    how = f"The figures are {how}. {WORST_ROSTERS}"
     if summary.is_less_hidden:
         how += f" {LESS_NOISE}"
     rare = next(each for each in reversed(summary.measured) if each.rare)

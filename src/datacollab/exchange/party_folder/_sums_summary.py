@@ -35,10 +35,11 @@ TOGETHER = (
 
 ATTACKERS = {
     "analyst": "the analyst alone",
-    "party": "one party alone, from the model",
-    "together": "the analyst and one party together",
+    "party": "parties alone, from the model",
+    "together": "the analyst and parties together",
 }
 """In words, by the attributes of `MeasuredMembership`."""
+WORST_ROSTERS = "The attacking parties are one of three, or five of ten: the higher figure."
 _TENTH = "the same, the tenth who stand out most"
 _STUDY_ATTACKERS = {
     "analyst": "the analyst alone",
@@ -258,11 +259,14 @@ class SumsSummary:
         """Say how well attackers tell members from others, by rows together."""
         people = [each for each in self.measured if not each.rare]
         rare = next(each for each in reversed(self.measured) if each.rare)
-        title = f"Measured on public tables, with noise of {rare.noise:g}; your table may reveal more. {_MEASURED_HOW}"
+        title = (
+            f"Measured on public tables, with noise of {rare.noise:g}; your table may reveal more. {_MEASURED_HOW} "
+            f"{WORST_ROSTERS}"
+        )
         caution = (
             f"{self._rows_text} Fewer rows reveal more, and so does a rare class: with ten people of a class among "
-            f"{rare.n_rows:,} rows, the analyst alone reached {auc_text(rare.analyst)}, one party "
-            f"{auc_text(rare.party)}, both together {auc_text(rare.together)}."
+            f"{rare.n_rows:,} rows, the analyst alone reached {auc_text(rare.analyst)}, parties "
+            f"{auc_text(rare.party)}, all together {auc_text(rare.together)}."
         )
         if self.is_less_hidden:
             caution += f" {LESS_NOISE}"
