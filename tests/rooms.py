@@ -182,14 +182,24 @@ EVERYWHERE = {
 """Modules that every room may import."""
 
 
-def shown_map() -> str:
-    """The map as CONTRIBUTING shows it."""
-    lines = ["| Room | Contents | Begin with | May import |", "| --- | --- | --- | --- |"]
-    for name, room in ROOMS.items():
-        may_import = "everything" if name == "cli" else ", ".join(f"`{each}`" for each in room.may_import) or "nothing"
-        lines.append(f"| `{name}` | {room.contents} | `{room.entry}` | {may_import} |")
-    return "\n".join(lines)
+def floor_of(name: str) -> int:
+    """Return how many rooms lie below one, along the longest chain of imports."""
+    below = ROOMS.keys() - {name} if name == "cli" else {*ROOMS[name].may_import} & ROOMS.keys()
+    return 1 + max(map(floor_of, below), default=-1)
+
+
+def draw_house() -> str:
+    """Draw the house as CONTRIBUTING shows it: floors from top to bottom, and on each its rooms."""
+    floors = {name: floor_of(name) for name in ROOMS}
+    width = max(map(len, ROOMS)) + 2
+    lines = []
+    for floor in sorted(set(floors.values()), reverse=True):
+        rooms = [name for name in ROOMS if floors[name] == floor]
+        for name in rooms:
+            number = str(floor) if name == rooms[0] else ""
+            lines.append(f"{number:>2}  {name:<{width}}{ROOMS[name].contents}")
+    return "\n".join(["```text", *lines, "```"])
 
 
 if __name__ == "__main__":
-    print(shown_map())
+    print(draw_house())

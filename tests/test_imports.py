@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import datacollab
-from rooms import DESK, EVERYWHERE, EXCHANGE, LIBRARY, RISK, ROOMS, WINGS, WINGS_MAY_IMPORT, shown_map
+from rooms import DESK, EVERYWHERE, EXCHANGE, LIBRARY, RISK, ROOMS, WINGS, WINGS_MAY_IMPORT, draw_house
 
 SRC = Path(datacollab.__file__).parent
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
@@ -99,7 +99,7 @@ def test_the_wings_keep_apart():
 
 
 def test_the_contributing_guide_shows_the_map():
-    assert shown_map() in CONTRIBUTING.read_text(encoding="utf-8"), "print it with: python tests/rooms.py"
+    assert draw_house() in CONTRIBUTING.read_text(encoding="utf-8"), "print it with: python tests/rooms.py"
 
 
 def circles(graph):

@@ -100,7 +100,7 @@ def test_the_outcome_explains_nothing_and_is_not_mapped(studied):
     assert [each.name for each in hazards.columns] == ["age", "pulse", "ward", "drug"]
     assert [each.name for each in effect.columns] == ["age", "pulse", "ward"]
     common = project_map(studied.project, studied.folder("north").anchor)
-    X = studied.folder("north").encoded(studied.table("north")).X[:5]
+    X = studied.folder("north").encode(studied.table("north")).X[:5]
     other = X.copy()
     other[:, 2] = 0.0
     assert not np.array_equal(X, other)
