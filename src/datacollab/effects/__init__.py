@@ -1,7 +1,7 @@
 """Effects of treatments, from the parties' shares.  Never imports ``party``."""
 
 from .._frames import equal_rows
-from ._estimate import ConditionalEffects, Effect, Overlap, conditional_effects, estimate_effect
+from ._estimate import ConditionalEffects, EffectEstimate, Overlap, conditional_effects, estimate_effect
 from ._estimators import (
     Estimated,
     WhitenedLogisticRegression,
@@ -15,7 +15,7 @@ from ._estimators import (
     with_parties,
 )
 
-__all__ = ["ConditionalEffects", "Effect", "Estimated", "Overlap", "WhitenedLogisticRegression"]
+__all__ = ["ConditionalEffects", "EffectEstimate", "Estimated", "Overlap", "WhitenedLogisticRegression"]
 __all__ += ["conditional_effects", "doubly_robust", "effect_folds", "equal_rows", "estimate_effect"]
 __all__ += ["inverse_probability_weighting", "partially_linear", "propensity_scores", "pseudo_values"]
 __all__ += ["survival_difference", "with_parties"]

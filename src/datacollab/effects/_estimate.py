@@ -122,7 +122,7 @@ def _largest(balance: dict[str, tuple[float, float]]) -> tuple[str, float]:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Effect:
+class EffectEstimate:
     """An effect of treatment, provided that columns and party hold everything that matters for treatment and outcome.
 
     Attributes
@@ -356,7 +356,7 @@ def estimate_effect(
     trim: float | None = None,
     confidence: float = 0.95,
     random_state: int | np.random.RandomState | None = None,
-) -> Effect:
+) -> EffectEstimate:
     """Estimate the effect of a treatment from the parties' shares: representations, treatments and outcomes.
 
     Parameters
@@ -490,7 +490,7 @@ def estimate_effect(
     p_value = float(value == 0)
     if error > 0:
         p_value = float(2 * quantiles.sf(abs(value) / error))
-    return Effect(
+    return EffectEstimate(
         estimate=value,
         standard_error=error,
         interval=(value - reach, value + reach),

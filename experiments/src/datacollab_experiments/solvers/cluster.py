@@ -29,7 +29,7 @@ WARM_UP_ROWS = 1300
 
 
 @dataclass(frozen=True)
-class Run:
+class ClusterRun:
     """Seconds that one fit took: on the clock, and of CPU in this process and in each worker."""
 
     clock: float
@@ -59,7 +59,7 @@ def draw_anchors(n_parties: int, n_anchors: int) -> dict[str, np.ndarray]:
     return {f"party-{k}": np.tanh(latent @ rng.normal(size=(12, N_COLUMNS)) / 3) for k in range(n_parties)}
 
 
-def fit(client: Client, solver: str, anchors: dict[str, np.ndarray]) -> tuple[Run, KTI]:
+def fit(client: Client, solver: str, anchors: dict[str, np.ndarray]) -> tuple[ClusterRun, KTI]:
     before = client.run(time.process_time)
     clock = time.perf_counter()
     here = time.process_time()
@@ -67,10 +67,12 @@ def fit(client: Client, solver: str, anchors: dict[str, np.ndarray]) -> tuple[Ru
     clock = time.perf_counter() - clock
     here = time.process_time() - here
     after = client.run(time.process_time)
-    return Run(clock, here, tuple(after[worker] - before[worker] for worker in before)), fitted
+    return ClusterRun(clock, here, tuple(after[worker] - before[worker] for worker in before)), fitted
 
 
-def fit_repeatedly(n_workers: int, solver: str, anchors: dict[str, np.ndarray], repeats: int) -> tuple[list[Run], KTI]:
+def fit_repeatedly(
+    n_workers: int, solver: str, anchors: dict[str, np.ndarray], repeats: int
+) -> tuple[list[ClusterRun], KTI]:
     cluster = LocalCluster(
         n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
     )
@@ -100,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     print("| workers | clock, least of all | CPU: here | busiest worker | all workers | with a core each | Amdahl |")
     print("| ---: | --- | ---: | ---: | ---: | ---: | ---: |")
-    first: tuple[Run, np.ndarray] | None = None
+    first: tuple[ClusterRun, np.ndarray] | None = None
     for n_workers in given.workers:
         runs, fitted = fit_repeatedly(n_workers, given.solver, anchors, given.repeats)
         # Other work only adds to the CPU time of a run.

@@ -33,7 +33,7 @@ from ._study import study_files
 
 if TYPE_CHECKING:
     from ...analyst import BaseIntegrator, Collaboration
-    from ...effects import Effect
+    from ...effects import EffectEstimate
     from ...share import Share
 
 _MODEL = ".dcmodel"
@@ -386,7 +386,7 @@ def effect_of(
     horizon: float | None = None,
     random_state: int = 0,
     **options: Any,
-) -> Effect:
+) -> EffectEstimate:
     """Estimate the project's effect, and write it into the folder as `EFFECT_FILES`.
 
     The report holds figures over all rows, and none of a row.  Nothing is sent to the parties.  Integration and

@@ -26,6 +26,7 @@ from ...study import MAPPED, StudyPlan, new_secret, study_membership_figures
 from ...sums import (
     IsolatedRows,
     MaskKey,
+    MeasuredMembership,
     membership_figures,
     message_to_bytes,
 )
@@ -380,8 +381,6 @@ def _prepare(
         n_rows, mean_v, mean_t = plan.ridge.means(sums[0])
         own = {"n_rows": n_rows, "mean_v": mean_v.tolist(), "mean_t": mean_t.tolist()}
     correction, n_alone = own_rows.alone.correction()
-    # Of a model, epsilon bounds all that a row tells, also of one that stands alone.
-    is_proven = plan.ridge is not None and plan.epsilon is not None
     if shortens := plan.shortens and policy.shorten_rows:
         sums = [sums[0] + correction]
     n_public = 0
@@ -391,14 +390,11 @@ def _prepare(
     part = plan.finish(sums)
     void, of_left = _leave_out_runs(ledger, project, withdrawals, without)
     n_rows_together = len(rows) + (len(project.parties) - 1) * fewest_rows(project)
-    if n_alone and not shortens and not is_proven:
-        of_left.append(still_alone(n_alone, of_study=project.is_study))
     # Rows in which two tables differ are a total of their own, of this party alone.
     fewest = max(len(project.parties) * fewest_rows(project), policy.min_rows)
+    of_left += _warn_of_rows(project, plan, own_rows, n_alone=0 if shortens else n_alone)
     if "counts" not in sharing.statistics and not _are_counted(ledger, table, fewest):
         of_left += [NOT_COUNTED] if project.is_study else classes_not_counted(own_rows.targets, n_rows_together)
-    if project.is_study and sharing.noise * plan.raised < TABLE.noise:
-        of_left.append(LESS_NOISE)
     earlier = ledger.earlier(table)
     n_numbers = len(part)
     noise_before = joint_noise(earlier)
@@ -416,29 +412,15 @@ def _prepare(
     except ExchangeError as error:
         reasons.append(error)
     summary = SumsSummary(
-        party=name,
-        project=project.name,
-        analyst=project.analyst.fingerprint,
+        **_describe_run(folder, agreed),
         n_rows=len(rows),
         n_public=n_public,
-        statistic=", ".join(sharing.statistics),
-        tells=tuple(f"{each.title}: {each.tells}" for each in plan.statistics if each.tells),
-        of_study=project.is_study,
-        n_components=n_components,
         n_numbers=n_numbers,
         n_bytes=message_bytes(n_numbers),
-        noise=noise,
-        epsilon=sharing.epsilon,
         noise_before=None if math.isinf(noise_before) else noise_before,
         earlier=tuple(f"{each.purpose} ({each.statistic}, {each.time[:10]})" for each in earlier),
-        n_parties=len(project.parties),
-        n_entities=len({sharing.entity(each) for each in project.parties}),
-        others=other_parties(folder),
-        n_unconfirmed=n_unconfirmed(folder),
-        sentences=(*sharing_sentences(sharing), *of_left, *([ONE_CLASS] if len(+own_rows.targets) == 1 else [])),
+        sentences=(*sharing_sentences(sharing), *of_left),
         n_rows_together=n_rows_together,
-        measured=() if common is None or project.is_study else membership_figures(common.kind),
-        measured_study=study_membership_figures(sharing.statistics, errors=sharing.errors or "robust"),
         adjusted=own_rows.adjusted.to_dict(),
         n_shortened=n_alone if shortens else 0,
     )
@@ -461,6 +443,49 @@ def _prepare(
         summary=summary,
         reasons=reasons,
     )
+
+
+def _describe_run(folder: Folder, agreed: _Agreed) -> dict[str, Any]:
+    """Return the facts of a summary that do not depend on own rows."""
+    project = folder.project
+    sharing = project.sums
+    plan = agreed.plan
+    measured: Sequence[MeasuredMembership] = ()
+    n_components = 0
+    if agreed.common is not None:
+        n_components = agreed.common.n_components
+        measured = () if project.is_study else membership_figures(agreed.common.kind)
+    return {
+        "party": folder.name,
+        "project": project.name,
+        "analyst": project.analyst.fingerprint,
+        "statistic": ", ".join(sharing.statistics),
+        "tells": tuple(f"{each.title}: {each.tells}" for each in plan.statistics if each.tells),
+        "of_study": project.is_study,
+        "n_components": n_components,
+        "noise": plan.noise_of_sums,
+        "epsilon": sharing.epsilon,
+        "n_parties": len(project.parties),
+        "n_entities": len({sharing.entity(each) for each in project.parties}),
+        "others": other_parties(folder),
+        "n_unconfirmed": n_unconfirmed(folder),
+        "measured": measured,
+        "measured_study": study_membership_figures(sharing.statistics, errors=sharing.errors or "robust"),
+    }
+
+
+def _warn_of_rows(project: Project, plan: StudyPlan, own_rows: _OwnRows, *, n_alone: int) -> list[str]:
+    """Return warnings about own rows that stand alone, little noise, and targets that are all alike."""
+    sentences = []
+    # Of a model, epsilon bounds all that a row tells, also of one that stands alone.
+    is_proven = plan.ridge is not None and plan.epsilon is not None
+    if n_alone and not is_proven:
+        sentences.append(still_alone(n_alone, of_study=project.is_study))
+    if project.is_study and project.sums.noise * plan.raised < TABLE.noise:
+        sentences.append(LESS_NOISE)
+    if len(+own_rows.targets) == 1:
+        sentences.append(ONE_CLASS)
+    return sentences
 
 
 def _load_unused_mask_key(folder: Folder) -> MaskKey:
