@@ -12,7 +12,7 @@ from sklearn.mixture import GaussianMixture
 
 from datacollab.bundle import arrays_to_bytes, bytes_to_arrays
 from datacollab.model import mixture_classes, mixture_novelty, nearest_centre
-from datacollab.model._received import read_predictor, write_predictor
+from datacollab.model._predictors import read_predictor, write_predictor
 
 COVARIANCES = ("full", "tied", "diag", "spherical")
 

@@ -14,7 +14,7 @@ from predictor_examples import CLASSIFIERS, N_COLUMNS, REGRESSORS, TWO_CLASSES_O
 
 from datacollab.errors import ExchangeError
 from datacollab.model._export import sendable_form
-from datacollab.model._received import read_predictor, write_predictor
+from datacollab.model._predictors import read_predictor, write_predictor
 from datacollab.model._steps import MOST_WIDTH, Budget, Parts
 from mutations import places
 from suite import N_CHANGES

@@ -19,7 +19,7 @@ from datacollab.bundle import arrays_to_bytes, bytes_to_arrays
 from datacollab.errors import ExchangeError
 from datacollab.model import SENDABLE
 from datacollab.model._export import sendable_form
-from datacollab.model._received import read_predictor, write_predictor
+from datacollab.model._predictors import read_predictor, write_predictor
 from datacollab.model._steps import LEAF, PRECISIONS, Trees
 from refusals import refused_with
 

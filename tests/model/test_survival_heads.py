@@ -15,7 +15,7 @@ from datacollab.bundle import bytes_to_arrays
 from datacollab.errors import AgreementError, ExchangeError
 from datacollab.model import SENDABLE, PartyModel, ReceivedSurvival, head_to, model_contents, model_from, task_of
 from datacollab.model._export import sendable_form
-from datacollab.model._received import read_predictor, write_predictor
+from datacollab.model._predictors import read_predictor, write_predictor
 from datacollab.survival import Baseline, CoxRegression, SurvivalForest
 from datacollab.targets import survival_target
 from refusals import refused_with

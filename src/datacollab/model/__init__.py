@@ -2,7 +2,7 @@
 
 * g_k and h together, and their file: `_party_model`; integration functions: `_maps`.
 * Models that an analyst trains: `_models`; how they are written and read: `_heads`, `_refusals`.
-* Any other model as a chain of steps from a closed vocabulary: `_steps`, `_received`, `_export`.
+* Any other model as a chain of steps from a closed vocabulary: `_steps`, `_predictors`, `_export`.
 * Predictions for the anchor in place of a model: `_anchor_predictions`.
 """
 
@@ -31,7 +31,7 @@ from ._models import (
     probabilities_of,
 )
 from ._party_model import MODEL_KIND, PartyModel, model_contents, model_from, plain_facts, task_of
-from ._received import (
+from ._predictors import (
     ReceivedClassifier,
     ReceivedRegressor,
     ReceivedSurvival,

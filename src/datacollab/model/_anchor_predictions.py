@@ -170,6 +170,7 @@ def predictions_from(bundle: Bundle) -> AnchorPredictions:
 
 
 def _read(bundle: Bundle) -> AnchorPredictions:
+    # A member that nothing reads could carry anything to the party.
     if bundle.members.keys() != {_MEMBER}:
         raise _bad_predictions(f"they have the members {sorted(bundle.members)!r}, expected {_MEMBER!r}")
     try:

@@ -39,7 +39,7 @@ from ._models import (
     LandmarkRidgeClassifier,
     LandmarkRidgeRegressor,
 )
-from ._received import ReceivedClassifier, ReceivedPredictor, ReceivedRegressor, ReceivedSurvival
+from ._predictors import ReceivedClassifier, ReceivedPredictor, ReceivedRegressor, ReceivedSurvival
 from ._steps import (
     LEAF,
     MOST_NUMBER,

@@ -21,7 +21,7 @@ from ._models import (
     Levelled,
     add_level,
 )
-from ._received import read_predictor, write_predictor
+from ._predictors import read_predictor, write_predictor
 from ._refusals import MOST_CLASSES, bad_model, bad_predictor, check_classes, class_names, too_large
 from ._steps import Budget, Parts
 
@@ -86,10 +86,10 @@ def _average_to(estimator: _Average) -> tuple[dict[str, Any], dict[str, NDArray[
 
 def _landmarks(arrays: dict[str, NDArray[Any]], name: str, n_components: int, budget: Budget) -> FloatArray:
     """Return landmarks, which the models of an average may have in common; they leave the mapping."""
-    found = Parts({}, arrays, "", budget).table(name, (None, n_components))
-    if len(found) > _MOST_LANDMARKS:
-        raise too_large(f"has {len(found)} landmarks; {_MOST_LANDMARKS} are allowed")
-    return found
+    landmarks = Parts({}, arrays, "", budget).table(name, (None, n_components))
+    if len(landmarks) > _MOST_LANDMARKS:
+        raise too_large(f"has {len(landmarks)} landmarks; {_MOST_LANDMARKS} are allowed")
+    return landmarks
 
 
 def _ridge_from(parts: Parts, landmarks: FloatArray | None, n_components: int) -> _Ridge:

@@ -131,9 +131,7 @@ def fit_own_model(statistic: RidgeSums, *parts: tuple[FloatArray, ArrayLike]) ->
 def _make_model(is_forest: bool, is_number: bool, n_columns: int) -> Any:
     if is_forest and is_number:
         # All columns at each split do better on few columns, a third of them takes less time on many.
-        part = 1 / 3
-        if n_columns <= _FEW_COLUMNS:
-            part = 1.0
+        part = 1.0 if n_columns <= _FEW_COLUMNS else 1 / 3
         return RandomForestRegressor(max_features=part, **_TREES)
     if is_forest:
         return RandomForestClassifier(**_TREES)

@@ -119,12 +119,8 @@ class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         # A mean of the other rows misses a row by this.
         spread = float((((T - T.mean(axis=0)) * n / (n - 1)) ** 2).sum())
         best: tuple[float, float, float, bool] | None = None
-        scalings: tuple[bool, ...] = (False, True)
-        alphas: tuple[float, ...] = _ALPHAS
-        if self.standardize is not None:
-            scalings = (bool(self.standardize),)
-        if self.alpha is not None:
-            alphas = (float(self.alpha),)
+        scalings = (False, True) if self.standardize is None else (bool(self.standardize),)
+        alphas = _ALPHAS if self.alpha is None else (float(self.alpha),)
         for standardize in scalings:
             centre, scale = _centre_and_scale(rows, standardize)
             used = (rows - centre) / scale

@@ -290,7 +290,7 @@ def personalise(
         rows=np.concatenate([rows, *map(encoder.transform, tables)]),
         target=aims.values,
         n_own=len(rows),
-        n_classes=aims.n_own_classes,
+        n_classes=None if aims.columns is None else len(aims.columns),
         common_units=encoder.common_units,
     )
     say("own models")
@@ -358,13 +358,6 @@ class _Aims:
     values: NDArray[Any]
     unit: tuple[float, float] | None = None
     columns: NDArray[np.intp] | None = None
-
-    @property
-    def n_own_classes(self) -> int | None:
-        """Classes that the party has rows of; None for numbers."""
-        if self.columns is None:
-            return None
-        return len(self.columns)
 
     @property
     def among_all(self) -> NDArray[Any]:

@@ -304,7 +304,7 @@ class Microaggregation(Defence):
         n_rows = int(rows.sum())
         if n_rows == 0:
             return classes
-        found = f"{n_rows} of {len(classes)} rows are of classes with fewer than k={self.k} rows"
+        count = f"{n_rows} of {len(classes)} rows are of classes with fewer than k={self.k} rows"
         if self.small_classes == "group":
             pool = len(sizes)
             # Fewer than k rows join the smallest large class; there is one, as all rows together are k or more.
@@ -313,11 +313,11 @@ class Microaggregation(Defence):
             return np.where(rows, pool, classes)
         if n_rows == len(classes):
             raise ObfuscationError(
-                f"Microaggregation: {found}, so none could be shared. Lower k, set n_bins if targets are numbers, "
+                f"Microaggregation: {count}, so none could be shared. Lower k, set n_bins if targets are numbers, "
                 "or choose small_classes='group'."
             )
         warnings.warn(
-            f"Microaggregation: {found}; they are not shared. If targets are numbers, set n_bins; to share these "
+            f"Microaggregation: {count}; they are not shared. If targets are numbers, set n_bins; to share these "
             "rows, averaged over class borders, choose small_classes='group'.",
             SuppressedRowsWarning,
             stacklevel=2,

@@ -54,6 +54,7 @@ class DefendedRows:
 
     def order(self, generator: np.random.RandomState) -> NDArray[np.intp]:
         """Return the order in which the rows leave, shape (n_published,), drawn with the first generator."""
+        # Drawn once, so that two shares of the same rows have them in one order.
         if self._order is None:
             order = np.arange(len(self._published.rows))
             generator.shuffle(order)

@@ -267,6 +267,7 @@ class Basis:
         earlier = []
         if self.table is not None:
             earlier = [table for table, _ in self.table.earlier if table.shared]
+        # A share without a promise has spent what nobody can state.
         spent = [each.mu for each in earlier if each.mu is not None]
         if len(spent) < len(earlier):
             raise self._refusal("some of its rows were shared before, and nothing was promised then")

@@ -212,6 +212,7 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
     def _row_wise(self, points: FloatArray) -> FloatArray:
         """Map points by the neighbour rule; each operation treats a row as if it were alone."""
         D = _distances(points, self._points, self.metric_)
+        # A stable order: ties go to the earlier training row.
         order = np.argsort(D, axis=1, kind="stable")[:, : self.n_neighbors_]
         nearest = np.take_along_axis(D, order, axis=1)
         weights = _neighbor_weights(nearest)

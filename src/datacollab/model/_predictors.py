@@ -245,6 +245,7 @@ def _check_covariance(covariance: FloatArray) -> None:
 
 def _check_cox(chain: StepChain) -> None:
     steps = chain.steps
+    # A Cox regression is centring and a product; its covariance is that of the product's coefficients.
     if len(steps) != 2 or not isinstance(steps[0], Scale) or not isinstance(steps[1], Affine):
         raise bad_predictor("has a covariance of coefficients, and is no linear model")
     if (steps[0].spread != 1).any() or steps[1].intercept.any():
