@@ -234,7 +234,7 @@ def test_a_fit_is_kept_without_its_client(threads, views, copy):
 
 
 def test_memory_is_that_of_the_cluster(threads):
-    limits = [worker["memory_limit"] for worker in threads.scheduler_info()["workers"].values()]
+    limits = [worker.memory_manager.memory_limit for worker in threads.cluster.workers.values()]
     assert DaskEngine(threads).memory == pytest.approx(0.8 * sum(limits))
     assert KTI(4, engine=threads).estimate_cost(2000, 3).limit == pytest.approx(0.8 * sum(limits))
 

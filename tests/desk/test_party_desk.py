@@ -329,7 +329,7 @@ def test_a_defect_shows_no_words_of_its_own(world, place, monkeypatch):
     def broken(*given, **options):
         raise KeyError("patient-00017")
 
-    monkeypatch.setattr(PartyFolder, "encoded", broken)
+    monkeypatch.setattr(PartyFolder, "encode", broken)
     send(place, "/table", {"path": str(world.root / "a.csv")})
     page = finished(place)
     refused_page(page, "BUG")
