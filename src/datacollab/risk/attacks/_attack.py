@@ -171,7 +171,7 @@ def check_targets(target: ArrayLike, n_rows: int, what: str, like: NDArray[Any] 
 
 
 class Reconstructing(FittedUnseen, BaseEstimator):
-    """Base of attacks with leaked pairs and without: checks what they are given."""
+    """Base of attacks with leaked pairs and without: checks their tables and targets."""
 
     n_features_in_: int
     n_features_out_: int

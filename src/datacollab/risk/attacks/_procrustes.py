@@ -131,10 +131,7 @@ def overlay(
         steps = steps // 2
     # Rows are drawn before starts are, and for `_own_cost` after both: the order of draws is part of a seed's meaning.
     some = _thin(groups, most, random)
-    if start is None:
-        starts = _turn_by_moments(working, other, groups, shares, random)
-    else:
-        starts = [start]
+    starts = [start] if start is not None else _turn_by_moments(working, other, groups, shares, random)
     ends = [_refine(working, other, R, some, steps) for R in starts]
     # Costs are compared where distances are those of the other cloud, whitened or not.
     gaps = [(working @ R @ from_other)[pairs] - (S - s_mean)[partners] for R, pairs, partners in ends]
