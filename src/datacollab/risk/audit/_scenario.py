@@ -62,7 +62,7 @@ class TargetNumbers:
         size = numbers
         if self.kind is TargetKind.SURVIVAL_EFFECT:
             size = np.abs(numbers)
-        # Ten spans lie between the treated and the others, so that means over a few rows stay on their side.
+        # The treated lie ten spans from the others, so that no rounding takes one past the middle.
         treated = size > self.apart / 2
         outcome = size - self.apart * treated
         if self.kind is TargetKind.EFFECT:
@@ -343,9 +343,7 @@ def make_scenario(
     control = _plain_rows(party, control, "the control rows")
     # Draws follow in this order: rows kept apart, strangers, rows under attack, leaks, targets of the table.
     if control.rows is None and public.rows is not None:
-        parts = split_public(*public, random)
-        public = TargetedRows(*parts[:2])
-        control = TargetedRows(*parts[2:])
+        public, control = _keep_apart(public, random)
     if not party.was_fitted_on(X):
         raise AgreementError(
             f"Party {party.name!r} was not fitted on these {_num_samples(X)} rows of X in this order, with these "
@@ -356,7 +354,7 @@ def make_scenario(
     share = with_numbers(original, coding)
     tables = _Tables.read(party, X, anchor.rows, public.rows, control.rows, fit_on)
     raw = tables.own
-    # An attacker has the public rows' units at best: without these, the anchor's.
+    # Anchor rows may be made up and have ranges of their own, so public rows come first.
     scale = _scale(np.vstack([raw, tables.anchor if tables.public is None else tables.public]))
     known_target = _other_targets(public.target, tables.public, party, "public_target", coding)
     other_target = _other_targets(control.target, tables.control, party, "control_target", coding)
@@ -423,6 +421,11 @@ def _plain_rows(party: Party, given: TargetedRows, name: str) -> TargetedRows:
     if given.rows is None:
         return given
     return given._replace(rows=party._plain(given.rows, name))
+
+
+def _keep_apart(public: TargetedRows, random: np.random.RandomState) -> tuple[TargetedRows, TargetedRows]:
+    parts = split_public(*public, random)
+    return TargetedRows(*parts[:2]), TargetedRows(*parts[2:])
 
 
 def _drop_own_rows(known: FloatArray | None, target: Any, own: FloatArray, remarks: list[str]) -> tuple[Any, Any]:
