@@ -56,7 +56,8 @@ def own_generator(random_state: int | np.random.RandomState | None) -> np.random
     """Return the generator; for None one with entropy of its own, whatever was done to NumPy's global one."""
     if random_state is None:
         return np.random.RandomState()
-    return check_random_state(random_state)
+    random: np.random.RandomState = check_random_state(random_state)
+    return random
 
 
 def centre(rows: FloatArray) -> tuple[FloatArray, FloatArray]:

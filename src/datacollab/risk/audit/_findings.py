@@ -27,7 +27,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """Threat level: who attacks (name and title), with what in hand (noun phrases), by which attacks."""
+    """Threat level: who attacks (name and title), holding which things (noun phrases), by which attacks."""
 
     name: str
     title: str

@@ -116,11 +116,11 @@ class AuditResult:
         return require("pandas", "cli").DataFrame(rows)
 
     def sentences(self) -> dict[str, str]:
-        """Say in natural frequencies what every threat level comes to, keyed by its name."""
+        """Say in natural frequencies how far each threat level gets, keyed by its name."""
         return {level.name: _sentence_of(self, level)[0] for level in self.levels}
 
     def summary(self) -> str:
-        """Say in plain lines what was found."""
+        """Sum up the findings in plain lines."""
         worst = ", ".join(str(record.index) for record in self.worst_records) or _NONE_WORST
         return "\n".join(
             [
@@ -202,7 +202,7 @@ _SUMMED_UP = (_POINTED, _OPEN, ("membership AUC",), ("membership TPR",), ("train
 
 
 def _sentence_of(result: AuditResult, level: Level) -> tuple[str, Finding | None, int]:
-    """Say what the strongest attack of a threat level would achieve; return its finding, and of how many it counts."""
+    """Say how far the strongest attack of a threat level would get; return its finding, and of how many it counts."""
     findings = [finding for finding in result.findings if finding.level == level.name and finding.is_measured]
 
     def strongest(metrics: Sequence[str]) -> Finding | None:
@@ -249,7 +249,7 @@ def _sentence_of(result: AuditResult, level: Level) -> tuple[str, Finding | None
 
 
 def _facts(result: AuditResult) -> list[str]:
-    """List what was audited, in a few short phrases."""
+    """List the sizes of the audit and the obfuscator, in a few short phrases."""
     records = f"{result.n_rows:,} records"
     if result.n_attacked < result.n_rows:
         records += f", {result.n_attacked:,} of them under attack"

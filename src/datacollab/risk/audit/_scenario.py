@@ -1,4 +1,4 @@
-"""The party's rows and share under attack, and what an attacker holds besides."""
+"""The party's rows and share under attack, and all else that an attacker holds."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ _UNEVEN = 3.0
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Scenario:
-    """Rows of one party, known to the auditor alone, and what attackers may hold; rows but `table` in units of `scale`.
+    """Rows of one party, known to the auditor alone, and all that attackers may hold; rows but `table` in units of `scale`.
 
     `X` and `Z` are the rows under attack and their representation, at positions `index` in the table and `places` in
     the share, in `groups` that are closed worlds.  Nobody holds the `outsiders`: non-members, and decoys.  If it

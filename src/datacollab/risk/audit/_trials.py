@@ -1,4 +1,4 @@
-"""The attacks of an audit, one after the other, and what reconstructions, estimates of f_k and scores give away."""
+"""The attacks of an audit, one after the other, and measures of their reconstructions, estimates of f_k and scores."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Leak:
-    """Pairs of anchor rows and their representation that an attacker holds, and what it makes of them.
+    """Pairs of anchor rows and their representation that an attacker holds, and the attacker's estimates from them.
 
     `reconstructed` keeps the rows under attack as each attack reconstructs them.
     """
@@ -208,7 +208,7 @@ class Trials:
         return sum(is_asked(trial) for level in levels for trial in apart.of(level))
 
     def of(self, level: str) -> Iterator[Trial]:
-        """Yield the attacks of one threat level that have what they need, to be run one by one, as they come."""
+        """Yield the attacks of one threat level that lack nothing they need, to be run one by one, as they come."""
         scenario = self._scenario
         if level == "T0":
             yield from self._zero_leak()
@@ -253,7 +253,7 @@ class Trials:
         return Leak(level, name, scenario, scenario.anchor[rows], scenario.anchor_representation[rows], target)
 
     def _leaks(self, level: str) -> Iterator[Leak]:
-        """Yield what has leaked, one after the other."""
+        """Yield a level's leaks, one after the other."""
         n = len(self._scenario.anchor)
         target = self._scenario.anchor_target
         if level == "T2":
