@@ -70,7 +70,7 @@ class NotEnoughMemoryError(DataCollabError, MemoryError):
 
 
 class ClusterError(DataCollabError, RuntimeError):
-    """A Dask cluster cannot be used, or loses workers faster than they can be replaced; the message names the way on."""
+    """A Dask cluster cannot be used, or loses workers too fast to be replaced; the message names the way on."""
 
 
 class EffectError(DataCollabError, ValueError):

@@ -60,14 +60,15 @@ class ProgressBar:
 
     def __call__(self, *said: Any) -> None:
         """Show a step that begins: its name, or how many are done, how many there are, and its name."""
-        step = ""
-        if isinstance(said[-1], str):
-            *said, step = said
+        *numbers, step = said
+        if not isinstance(step, str):
+            numbers.append(step)
+            step = ""
         done = self._n_begun
         total = self.n_steps
         # `Analyst` counts for itself, and `choose` tells names alone.
-        if len(said) == 2:
-            done, total = said
+        if len(numbers) == 2:
+            done, total = numbers
         self._n_begun += 1
         if self._bar is None:
             kind = _tqdm()

@@ -176,7 +176,7 @@ _UNEVEN = 3.0
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Scenario:
-    """Rows of one party, known to the auditor alone, and all that attackers may hold; rows but `table` in units of `scale`.
+    """Rows of one party, known to the auditor alone, and those of attackers; rows but `table` in units of `scale`.
 
     `X` and `Z` are the rows under attack and their representation, at positions `index` in the table and `places` in
     the share, in `groups` that are closed worlds.  Nobody holds the `outsiders`: non-members, and decoys.  If it
