@@ -130,12 +130,10 @@ def learn_target_code(target: NDArray[Any], public_target: NDArray[Any] | None =
     if public_target is not None:
         known = np.concatenate([target, public_target])
     if target.dtype.kind == "f":
-        # The edges are targets that occur ("higher"), so rows with one target are never in two groups.
         n_groups = max(1, min(_MAX_GROUPS, len(known) // _MIN_PER_GROUP))
         # Edges are targets that occur ("higher"), so that rows with one target are in one group.
         edges = np.unique(np.quantile(known, np.arange(1, n_groups) / n_groups, method="higher"))
         none: IntArray = np.empty(0, dtype=np.intp)
-        # No row lies below the smallest target: an edge there would make an empty group.
         # No row lies below the smallest target, so an edge there would make an empty group.
         return TargetCode(None, none, edges[edges > known.min()], float(target.mean()), float(target.std()) or 1.0)
     try:

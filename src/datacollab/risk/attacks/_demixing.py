@@ -341,7 +341,10 @@ def demix(
             if found is None and size > 1 and failures < _FAILURES:
                 left = min(ends - time.monotonic(), _SECONDS_PER_PROGRAMME)
                 found = find_subset_by_programme(gaps, size, allowed, left)
-                failures = (failures + 1) * (found is None)
+                if found is None:
+                    failures += 1
+                else:
+                    failures = 0
             if found is not None:
                 # A record is in one group, so the next groups are sought among the others.
                 members[number] = np.sort(order[found])

@@ -186,7 +186,7 @@ def _auc_interval(members: FloatArray, others: FloatArray, group: IntArray) -> t
     # One row or group on either side has no variance to be estimated.
     if smaller < 2:
         return auc, 0.0, 1.0
-    # DeLong's variance, his members replaced by sums over groups.
+    # DeLong's variance, with sums over groups in place of single members.
     variance = float(len(sums) / (len(sums) - 1) * (sums**2).sum() / m**2 + below.var(ddof=1) / n)
     # There the variance is zero and the log odds are infinite.
     if auc in (0.0, 1.0):
@@ -319,7 +319,7 @@ def _group_likelihood(view: View, reference: Reference, images: FloatArray, grou
 
 def _model_scores(view: View, reference: Reference, images: FloatArray, group: IntArray) -> FloatArray:
     """Predict the record's own target by kernel ridge regression on the share."""
-    # Rows at equal distances: nothing is drawn, so that scores of one share repeat.
+    # Rows at equal steps: nothing is drawn, so that scores of one share repeat.
     every = -(-len(view.rows) // _MODEL_ROWS)
     rows = view.rows[::every]
     group_of = view.group[::every]

@@ -61,9 +61,7 @@ def principal_components(X: FloatArray, most: int, standardize: bool) -> Compone
     centred = (X - X.mean(axis=0)) / scale
     # The smaller of the two products has the same eigenvalues.
     wide = X.shape[1] > X.shape[0]
-    gram = centred.T @ centred
-    if wide:
-        gram = centred @ centred.T
+    gram = centred @ centred.T if wide else centred.T @ centred
     eigenvalues, V = scipy.linalg.eigh(gram, subset_by_index=(len(gram) - most, len(gram) - 1))
     eigenvalues = eigenvalues[::-1]
     V = V[:, ::-1]
