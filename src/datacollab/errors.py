@@ -78,7 +78,7 @@ class EffectError(DataCollabError, ValueError):
 
 
 class NoGuaranteeError(DataCollabError, RuntimeError):
-    """No epsilon can be stated for what a party shares; the message says which condition does not hold."""
+    """No epsilon can be stated for what a party shares; the message names the condition that does not hold."""
 
 
 class SharedBeforeError(DataCollabError, RuntimeError):

@@ -1,6 +1,6 @@
 """Contracts that other people's objects can be checked against.
 
-Each check raises `AssertionError` with what is wrong and by how much, never with an entry of the data.
+Each check raises `AssertionError` with the fault and its size, never with an entry of the data.
 """
 
 from __future__ import annotations

@@ -229,7 +229,7 @@ def rating_of(finding: Finding) -> Rating:
     if not finding.is_measured:
         return "not tested"
     metric = metric_of(finding.metric)
-    # Among strangers the rate itself has a limit, whatever labels alone achieve: so data protection offices judge it.
+    # Among strangers the rate itself has a limit, whatever labels alone achieve: so medicines agencies judge it.
     absolute = 0.0
     if metric.is_open:
         absolute = finding.upper - _ROUNDING

@@ -244,7 +244,7 @@ def audit(
         n_components=scenario.Z.shape[1],
         findings=findings,
         levels=tuple(LEVELS[level] for level in asked),
-        # A guarantee bounds the result as a whole, and a list of single records would not come under it.
+        # To name single records would be an answer about them that the guarantee does not cover.
         worst_records=() if statement else _worst(scenario, made, findings),
         assumptions=(*_assumptions(scenario), *scenario.remarks, *remarks),
         not_tested=tuple(_not_tested(scenario, asked, findings, left, attacks)),
