@@ -252,7 +252,7 @@ class Reference:
 
     def towards(self, images: FloatArray, group: IntArray) -> FloatArray:
         """Return rows less their class's mean, no longer than the median row of the class."""
-        # Rows far out would dominate any product with them, whoever is in the share.
+        # Rows far out would dominate any product with them, in the share or not.
         gaps = images - self.means[group]
         lengths = np.linalg.norm(gaps, axis=1)
         return np.asarray(gaps * np.minimum(1.0, self.clips[group] / np.maximum(lengths, 1e-300))[:, None])

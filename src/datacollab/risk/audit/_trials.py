@@ -193,7 +193,7 @@ class Trials:
         self._artefacts = artefacts
         self._random = random
         self._deadline = deadline
-        # Drawn before any attack, so that the same labels have the same baseline whatever is attacked.
+        # Drawn before any attack, so that the same labels have the same baseline for all attacks.
         guesses = [self._values(rows) for rows in scenario.label_only for _ in range(_TIE_DRAWS)]
         self._label_only = {
             metric: float(np.reshape([one[metric] for one in guesses], (-1, _TIE_DRAWS)).mean(axis=1).max())
