@@ -320,7 +320,7 @@ class Trials:
             controls = scenario.control_representation
             if informed:
                 target = scenario.target
-                # Controls cannot be put before an attack by targets that they have not.
+                # An attack that uses targets cannot be made on controls without any.
                 if scenario.control_target is None:
                     controls = None
             if controls is None:
