@@ -356,7 +356,7 @@ def _contents(blob: bytes, budget: int) -> _Children:
     """Yield the contents of bytes that are a known kind of file; nothing if they are none, or damaged."""
     with suppress(Exception):
         if blob.startswith(b"\x93NUMPY"):
-            # To unpickle would run code of the file's own.
+            # Arrays of objects would run code of the file's own.
             yield "", np.load(io.BytesIO(blob), allow_pickle=False)
         elif blob.startswith(b"PK\x03\x04"):
             yield from _members(blob, budget)

@@ -107,7 +107,6 @@ _LARGEST_MARGIN = 1e6
 """Records that are listed, and the margin of a row that was reconstructed exactly."""
 
 
-@one_thread
 def _check_attribute(name: str, attribute: object, n_columns: int) -> None:
     """Refuse an attribute that names no columns of the table by number."""
     # A function of the table can only be checked by its values, once there are some.
@@ -131,6 +130,7 @@ def _check_names(levels: Collection[str] | None, attacks: Collection[str] | None
         raise AgreementError(f"Unknown attack {unknown[0]!r}; choose from {', '.join(ATTACKS)}.")
 
 
+@one_thread
 def audit(
     party: Party,
     X: ArrayLike,
