@@ -178,7 +178,7 @@ def _mean(group: list[Finding]) -> Finding:
     means: dict[str, Any] = {}
     for name in ("value", "low", "high", "baseline", "control"):
         values = [getattr(finding, name) for finding in group]
-        # A mean over the repetitions that have a figure would not be one of the value's.
+        # A mean over some repetitions alone could not stand beside the value's, which is over all.
         means[name] = None
         if None not in values:
             means[name] = math.fsum(values) / len(values)
