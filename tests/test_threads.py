@@ -154,3 +154,11 @@ def test_commands_take_one_unless_told_otherwise(given, taken):
     environment |= {} if given is None else {"OMP_NUM_THREADS": given}
     told = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert told.stdout.splitlines()[-1] == f"{taken} 1"
+
+
+def test_an_audit_takes_one_thread():
+    seen = []
+    party = dc.Party("a", PCA(3)).fit(X, Y)
+    asked = {"levels": ["T2"], "attacks": ["linear regression"]}
+    dc.audit(party, X, ANCHOR, **asked, progress=lambda *step: seen.append(n_threads()))
+    assert set().union(*seen) == {1}

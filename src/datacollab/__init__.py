@@ -91,6 +91,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
+    # Rooms bring scikit-learn and scipy, which take a second to import; most commands need neither.
     if name in _ROOMS:
         return importlib.import_module(f".{name}", __name__)
     if name in _HOME:

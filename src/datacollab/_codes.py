@@ -22,7 +22,7 @@ EXIT_CODES = {
 
 @dataclass(frozen=True)
 class Code:
-    """A reason to refuse: its kind, a key of `EXIT_CODES`, and a sentence each on what it means and what to do."""
+    """A reason to refuse: its kind, a key of `EXIT_CODES`, and a sentence each on its meaning and the remedy."""
 
     kind: str
     meaning: str
@@ -44,6 +44,7 @@ _ADDED: dict[str, Code] = {}
 def add_codes(codes: Mapping[str, Code]) -> None:
     """Add the codes of a plugin; raise a ValueError if one of the names has another meaning already."""
     known = all_codes()
+    # A plugin may be loaded twice, and then adds the same again.
     taken = sorted(name for name, code in codes.items() if known.get(name, code) != code)
     if taken:
         raise ValueError(f"Codes of refusals that are taken: {', '.join(taken)}.")

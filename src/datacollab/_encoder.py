@@ -31,7 +31,7 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
     standardise : bool or None, default=None
         Whether numbers are brought to mean 0 and variance 1.  None does so beside categories.
     unknown : {"warn", "refuse", "allow"}, default="warn"
-        What becomes of a column that holds unknown categories in two rows or more, and in over 5 % of those without a
+        Treatment of a column that holds unknown categories in two rows or more, and in over 5 % of those without a
         gap.
     """
 
@@ -67,13 +67,18 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
             else:
                 texts = {text for part in parts for text in _as_texts(part)}
                 known = sorted(text for text in texts if text is not None)
+                # A gap may mean something, such as a test that nobody asked for: it is a category of its own.
                 self.levels_.append([*known, None] if len(known) < len(texts) else known)
         self.categories_ = [place for place in range(self.n_features_in_) if place not in self.places_]
         self.are_flags_ = [bool(np.isin(each[~np.isnan(each)], (0, 1)).all()) for each in numbers]
         if numbers:
+            # The median: a mean would follow typing errors, and a gap would then look like one.
             self._imputer = SimpleImputer(strategy="median", keep_empty_features=True)
             filled = self._imputer.fit_transform(np.column_stack(numbers))
-            is_scaled = bool(self.categories_) if self.standardise is None else self.standardise
+            is_scaled = self.standardise
+            if is_scaled is None:
+                # Beside zeros and ones, numbers in their own units would count by these alone.
+                is_scaled = bool(self.categories_)
             self._scaler = StandardScaler(with_mean=is_scaled, with_std=is_scaled).fit(filled)
         return self
 
@@ -100,6 +105,7 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
             codes = _find_places(_as_texts(columns[self.names_[place]]), levels)
             n_unknown = int((codes == UNKNOWN).sum())
             n_known = int((codes >= 0).sum())
+            # A misspelt entry or two are no other coding; gaps say nothing about the coding.
             if n_unknown > max(1, MOST_OUTSIDE * (n_unknown + n_known)):
                 outside.append(
                     f"column {self.names_[place]!r} holds unknown categories in {n_unknown} of {len(codes)} rows"
@@ -120,6 +126,7 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
         Z = Z.copy()
         start = len(self.places_)
         for column in np.flatnonzero(self.are_flags_):
+            # Where 0 and 1 lie once columns are scaled.
             ends = self._scaler.transform(np.tile([[0.0], [1.0]], start))[:, column]
             Z[:, column] = ends[np.abs(Z[:, [column]] - ends).argmin(axis=1)]
         for levels in self.levels_:
@@ -132,34 +139,48 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
         """Return settled rows as a table like the plain one of `fit`."""
         columns = {}
         start = len(self.places_)
+        # No scaler was fitted to no columns.
         numbers = self._scaler.inverse_transform(Z[:, :start]) if start else Z[:, :0]
         for place, entries, is_flag in zip(self.places_, numbers.T, self.are_flags_, strict=True):
-            columns[place] = np.round(entries) if is_flag else entries
+            columns[place] = entries
+            if is_flag:
+                # Scaling back leaves 0 and 1 with rounding.
+                columns[place] = np.round(entries)
         for place, levels in zip(self.categories_, self.levels_, strict=True):
             columns[place] = np.array(levels, dtype=object)[Z[:, start : start + len(levels)].argmax(axis=1)]
             start += len(levels)
         found = {name: columns[place] for place, name in enumerate(self.names_)}
         if not self.is_frame_:
-            return np.column_stack([each.astype(object) if self.levels_ else each for each in found.values()])
+            if not self.levels_:
+                return np.column_stack(list(found.values()))
+            # Stacked as they are, numbers beside texts would become texts.
+            return np.column_stack([each.astype(object) for each in found.values()])
+        if not hasattr(like, "iloc"):
+            return type(like)(found)
         kept = {}
-        for name, dtype in like.dtypes.items() if hasattr(like, "iloc") else ():
+        for name, dtype in like.dtypes.items():
+            # The declared categories, which may be numbers; texts stood for them here.
             if dtype.name == "category":
                 names = {label_text(each): each for each in dtype.categories}
                 found[name] = np.array([names.get(each) for each in found[name]], dtype=object)
             if dtype.name in ("category", "bool"):
                 kept[name] = dtype
-        frame = type(like)(found)
-        return frame.astype(kept) if kept else frame
+        return type(like)(found).astype(kept)
 
     @property
     def common_units(self) -> FloatArray | None:
-        """What brings standardised columns to their own units, but for a factor; None beside categories."""
-        return None if self.levels_ else np.asarray(self._scaler.scale_ / self._factor)
+        """Return standardised columns' own units, up to a common factor; None beside categories."""
+        # Columns of zeros and ones have no units.
+        if self.levels_:
+            return None
+        return np.asarray(self._scaler.scale_ / self._factor)
 
     @property
     def common_centre(self) -> FloatArray | None:
-        """The mean in these units; None beside categories."""
-        return None if self.levels_ else np.asarray(self._scaler.mean_ / self._factor)
+        """Return the mean in these units; None beside categories."""
+        if self.levels_:
+            return None
+        return np.asarray(self._scaler.mean_ / self._factor)
 
     @property
     def _factor(self) -> float:
@@ -169,9 +190,9 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
         """Return the columns that were learnt, of another table."""
         table = plain_table(X, self.what)
         if hasattr(table, "columns") != self.is_frame_:
+            form = "a frame with column names" if self.is_frame_ else "an array"
             raise AgreementError(
-                f"{self.what} must be {'a frame with column names' if self.is_frame_ else 'an array'}, as the table "
-                "that columns were learnt from. Give all tables in one form."
+                f"{self.what} must be {form}, as the table that columns were learnt from. Give all tables in one form."
             )
         if self.is_frame_:
             if missing := [name for name in self.names_ if name not in list(table.columns)]:
@@ -190,6 +211,7 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
 def _as_texts(entries: NDArray[Any]) -> list[str | None]:
     if entries.dtype.kind == "O":
         return list(entries)
+    # NaN alone differs from itself.
     return [None if each != each else label_text(each) for each in entries.tolist()]
 
 

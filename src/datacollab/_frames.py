@@ -29,6 +29,7 @@ _DECIMAL = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
 _NUMBERS = "biuf"
 _DATES = (datetime.date, datetime.time, datetime.timedelta)
 _MOST_WHOLE = 2.0**53
+"""Whole numbers below this are exact as floating-point numbers."""
 
 
 def are_missing(entries: NDArray[Any]) -> NDArray[np.bool_]:
@@ -58,10 +59,13 @@ def plain_column(values: Any) -> NDArray[Any]:
         and not all(isinstance(one, str) for one in values)
     ):
         entries = np.array(values, dtype=object)  # NumPy makes texts of numbers and NaN beside texts.
-    mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) and not entries.dtype.names else None
-    if mask is not None and mask.any():
-        entries = entries.astype(np.float64 if entries.dtype.kind in _NUMBERS else object)
-        entries[mask] = np.nan
+    # Records have a mask for each field, and are checked field by field later.
+    if isinstance(values, np.ma.MaskedArray) and not entries.dtype.names:
+        mask = np.ma.getmaskarray(values)
+        if mask.any():
+            # Whole numbers and texts have no NaN.
+            entries = entries.astype(np.float64 if entries.dtype.kind in _NUMBERS else object)
+            entries[mask] = np.nan
     if entries.dtype.kind != "O":
         return entries
     missing = are_missing(entries)
@@ -73,8 +77,13 @@ def plain_column(values: Any) -> NDArray[Any]:
         are_integers = whole and all(isinstance(each, int | np.integer) for each in known)
         numbers = np.full(entries.shape, np.nan)
         numbers[~missing] = known.astype(np.float64)
-        return numbers.astype(np.int64) if are_integers and (np.abs(numbers) < _MOST_WHOLE).all() else numbers
-    return entries if whole else np.where(missing, np.nan, entries)
+        # Larger whole numbers are not exact as floating-point numbers, and neighbours would become one class.
+        if are_integers and (np.abs(numbers) < _MOST_WHOLE).all():
+            return numbers.astype(np.int64)
+        return numbers
+    if whole:
+        return entries
+    return np.where(missing, np.nan, entries)
 
 
 def came_by_party(X: Any) -> bool:
@@ -85,11 +94,12 @@ def came_by_party(X: Any) -> bool:
 
 
 def plain_table(X: Any, what: str, error: type[ValueError] = AgreementError) -> Any:
-    """Return a frame of pandas or polars, or an array, with NaN for gaps; what is neither stays as it is.
+    """Return a frame of pandas or polars, or an array, with NaN for gaps; anything else stays as it is.
 
     An Arrow table becomes a frame of pandas.  Categories and dates stay.  Raise `error`, in words that begin with
     `what`, if columns have no names of their own, or an array holds records or complex numbers.
     """
+    # A lazy frame of polars.
     if hasattr(X, "collect"):
         raise error(f"{what} is a query that was not run. Call .collect() on it first.")
     if came_by_party(X):
@@ -98,8 +108,11 @@ def plain_table(X: Any, what: str, error: type[ValueError] = AgreementError) -> 
             "frame of columns, and give rows and targets, as `sample` returns them, apart. Only fit takes several."
         )
     libraries = {base.__module__.partition(".")[0] for base in type(X).__mro__}
+    # Arrow's protocol is one that pandas and polars speak as well, and these need no detour.
     if hasattr(X, "__arrow_c_stream__") and not libraries & {"pandas", "polars"}:
-        X = (X if hasattr(X, "to_pandas") else require("pyarrow", "tables").table(X)).to_pandas()
+        if not hasattr(X, "to_pandas"):
+            X = require("pyarrow", "tables").table(X)
+        X = X.to_pandas()
     if not hasattr(X, "columns"):
         return _plain_array(X, what, error) if isinstance(X, np.ndarray | list | tuple) else X
     names = list(X.columns)
@@ -107,12 +120,16 @@ def plain_table(X: Any, what: str, error: type[ValueError] = AgreementError) -> 
         raise error(f"{what} has column names of several levels. Give each column one name.")
     if doubled := sorted({str(name) for name, n in Counter(names).items() if n > 1}):
         raise error(f"{what} has {len(doubled)} names for several columns each: {doubled[:5]}. Rename or drop these.")
+    # Of polars, gaps are None in each type, and columns have one type.
     if not hasattr(X, "iloc"):
         return X
     # Objects, and types whose gaps are neither None nor NaN.
     types = {name: (dtype.name, type(getattr(dtype, "na_value", None)).__name__) for name, dtype in X.dtypes.items()}
     changed = [name for name, type_ in types.items() if {*type_} & {"object", "NAType"}]
-    plain = X.copy(deep=False) if changed else X
+    if not changed:
+        return X
+    # A shallow copy: the caller's frame stays as it is, and unchanged columns take no memory.
+    plain = X.copy(deep=False)
     for name in changed:
         plain[name] = plain_column(X[name])
     return plain
@@ -121,7 +138,9 @@ def plain_table(X: Any, what: str, error: type[ValueError] = AgreementError) -> 
 def _plain_array(X: Any, what: str, error: type[ValueError]) -> Any:
     try:
         array = np.asanyarray(X)
-        array = np.array(X, dtype=object) if array.dtype.kind in "US" and not isinstance(X, np.ndarray) else array
+        # In a list of lists, NumPy makes texts of numbers beside texts.
+        if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
+            array = np.array(X, dtype=object)
     except ValueError:
         raise error(f"{what} must be a table: rows of equally many entries, or a frame.") from None
     if array.dtype.names is not None:
@@ -131,8 +150,10 @@ def _plain_array(X: Any, what: str, error: type[ValueError]) -> Any:
     if array.ndim != 2 or not (isinstance(array, np.ma.MaskedArray) or array.dtype.kind == "O") or not array.size:
         return X
     columns = [plain_column(column) for column in array.T]
-    has_texts = any(column.dtype.kind not in _NUMBERS for column in columns)
-    return np.column_stack([column.astype(object) for column in columns] if has_texts else columns)
+    # Stacked as they are, numbers beside texts would become texts.
+    if any(column.dtype.kind not in _NUMBERS for column in columns):
+        columns = [column.astype(object) for column in columns]
+    return np.column_stack(columns)
 
 
 def columns_of(table: Any, what: str, error: type[ValueError]) -> dict[Any, NDArray[Any]]:
@@ -162,6 +183,7 @@ def _entries(column: Any, what: str, error: type[ValueError]) -> NDArray[Any]:
         raise error(f"{what} holds dates or times. Make a number of it, such as an age in years, or leave it out.")
     if any(isinstance(each, list | tuple | dict | set | np.ndarray) for each in known):
         raise error(f"{what} holds lists or records. Give one number or text for each row.")
+    # Whole numbers beside texts are codes, and decimals are measurements: of these no category can be made.
     kinds = {type(each) for each in known if not isinstance(each, float) or each % 1}
     if not _is_declared(column) and any(issubclass(each, float) for each in kinds) and str in kinds:
         raise error(f"{what} holds numbers with decimals, and texts. Make gaps of the texts, or texts of all entries.")
@@ -175,6 +197,7 @@ def has_numbers_alone(table: Any) -> bool:
     if hasattr(table, "columns"):
         columns = [table[name] for name in table.columns]
     else:
+        # Sparse matrices and arrays of other libraries hold numbers alone.
         columns = [table] if isinstance(table, np.ndarray | list | tuple) else []
     plain = [plain_column(each) for each in columns]
     are_declared = any(_is_declared(each) for each in columns)
@@ -217,32 +240,40 @@ def spelt_otherwise(missing: Sequence[Any], found: Sequence[Any]) -> str:
     " There is 'Age ' for 'age'."
     """
     alike = {relax(str(name)): name for name in found}
-    said = []
+    pairs = []
     for name in missing:
         if (there := alike.get(relax(str(name)))) is not None:
+            pair = f"{there!r} for {name!r}"
             are_texts = isinstance(there, str) and isinstance(name, str)
-            is_form = are_texts and unicodedata.normalize("NFC", there) == unicodedata.normalize("NFC", name)
-            form = " (another form of Unicode: rename by unicodedata.normalize('NFC', name) in all tables)"
-            said.append(f"{there!r} for {name!r}{form if is_form else ''}")
-    return f" There is {', '.join(said[:10])}." if said else ""
+            # The two look the same on every screen, so the difference has to be said.
+            if are_texts and unicodedata.normalize("NFC", there) == unicodedata.normalize("NFC", name):
+                pair += " (another form of Unicode: rename by unicodedata.normalize('NFC', name) in all tables)"
+            pairs.append(pair)
+    if not pairs:
+        return ""
+    return f" There is {', '.join(pairs[:10])}."
 
 
 def label_finder(labels: Sequence[str | int], relaxed: bool) -> Callable[[object], int]:
-    """Return what gives the position of an entry among the labels, `MISSING` for a blank, `UNKNOWN` for no label."""
+    """Return a function to the position of an entry among the labels, `MISSING` for a blank, `UNKNOWN` for no label."""
     exact = {unicodedata.normalize("NFC", str(label)): position for position, label in enumerate(labels)}
     values: dict[str, int] = {}
     spellings: dict[str, int] = {}
     for position, label in enumerate(labels):
         # Labels of one value, such as "1" and "1.0", differ as text only.
         for found, key in ((values, _value(str(label))), (spellings, relax(str(label)))):
+            # A spelling that two labels share stands for neither.
             found[key] = UNKNOWN if key in found else position
 
     def find(entry: object) -> int:
         if isinstance(entry, str) and not entry.strip():
             return MISSING
         text = unicodedata.normalize("NFC", label_text(entry))
+        # From the strictest on: as written, then by value, then by spelling.
         position = exact.get(text, values.get(_value(text), UNKNOWN))
-        return spellings.get(relax(text), UNKNOWN) if relaxed and position == UNKNOWN else position
+        if relaxed and position == UNKNOWN:
+            return spellings.get(relax(text), UNKNOWN)
+        return position
 
     return find
 
@@ -265,4 +296,6 @@ def _value(text: str) -> str:
     shorter = text.removeprefix("+")
     if "." in shorter:
         shorter = shorter.rstrip("0").rstrip(".")
-    return "0" if shorter == "-0" else shorter
+    if shorter == "-0":
+        return "0"
+    return shorter

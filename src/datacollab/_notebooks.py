@@ -33,6 +33,7 @@ class FittedUnseen:
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
         shown = super()._get_fitted_attr_html(doc_link)  # type: ignore[misc]
+        # Fitted attributes such as means and components are computed from private rows.
         shown.clear()
         return shown
 
@@ -60,11 +61,16 @@ _STAGES = {"rows": "X_k", "f": "f_k", "shared": "X\u0303_k", "g": "g_k", "common
 
 
 def _draw(symbol: str, note: str, is_map: bool, is_held: bool) -> str:
-    """Draw rows round, and maps with corners; what the shown object has stands out."""
+    """Draw rows round, and maps with corners; stages that the shown object has stand out."""
     letter, _, below = symbol.partition("_")
     kinds = " ".join(kind for kind, holds in (("dc-map", is_map), ("dc-held", is_held)) if holds)
-    name = f"{letter}<sub>{below}</sub>" if below else letter
-    return f'<li class="{kinds}"><span><b>{name}</b>{f"<small>{escape(note)}</small>" if note else ""}</span></li>'
+    name = letter
+    if below:
+        name += f"<sub>{below}</sub>"
+    label = f"<b>{name}</b>"
+    if note:
+        label += f"<small>{escape(note)}</small>"
+    return f'<li class="{kinds}"><span>{label}</span></li>'
 
 
 def table(rows: Iterable[tuple[str, ...]]) -> str:
@@ -84,4 +90,6 @@ def card(title: str, *parts: str) -> str:
 def class_names(estimator: Any) -> str:
     """Return the class names of an estimator and its steps, without parameters, which may be secret."""
     steps = getattr(estimator, "steps", None)
-    return type(estimator).__name__ if steps is None else ", ".join(class_names(step) for _, step in steps)
+    if steps is None:
+        return type(estimator).__name__
+    return ", ".join(class_names(step) for _, step in steps)

@@ -1,4 +1,4 @@
-"""Notices of what was understood of a table, for the command or page that reads one."""
+"""Notices of how a table was understood, for the command or page that reads one."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def one_thread(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @wraps(function)
     def limited(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        # Looking for the libraries takes 20 ms each time.
+        # Looking for the libraries takes 20 ms each time, and a limited function may call others thousands of times.
         if getattr(_here, "is_limited", False):
             return function(*args, **kwargs)
         _here.is_limited = True

@@ -34,7 +34,7 @@ def array_library(values: object) -> str | None:
 def array_namespace(values: Array) -> Any:
     """Return the functions of the array API standard for an array of `array_library`; otherwise NumPy.
 
-    NumPy 1 lacks some of the standard's names; code for both keeps to what both have.  Raise MissingExtraError if
+    NumPy 1 lacks some of the standard's names; code for both keeps to those of both.  Raise MissingExtraError if
     scikit-learn is too old to bring array-api-compat along, and that is not installed.
     """
     if array_library(values) is None:
@@ -51,12 +51,16 @@ def to_numpy(values: ArrayLike) -> NDArray[Any]:
     library = array_library(values)
     array = cast(Any, values)
     if library == "torch":
+        # torch refuses to convert what still records gradients, or lies on another device.
         array = array.detach().cpu().numpy()
     elif library == "cupy":
         array = array.get()
     elif library == "array_api_strict":
         array = array.to_device(array_namespace(array).Device("CPU_DEVICE"))
-    return plain_column(array) if isinstance(array, np.ma.MaskedArray) else np.asarray(array)
+    # NumPy would drop the mask, and masked entries would count as values.
+    if isinstance(array, np.ma.MaskedArray):
+        return plain_column(array)
+    return np.asarray(array)
 
 
 def count_missing(values: NDArray[Any]) -> int:
@@ -72,7 +76,9 @@ def check_single_targets(values: NDArray[Any], what: str, error: type[ValueError
     several = (tuple, list, dict, np.void, np.ndarray)
     fields = values.dtype.names or ()
     if fields or (values.dtype.kind == "O" and any(isinstance(value, several) for value in values.ravel())):
-        named = f" ({', '.join(fields)})" if fields else ""
+        named = ""
+        if fields:
+            named = f" ({', '.join(fields)})"
         raise error(
             f"{what} has several values per row{named}; such targets, as the event and time of a survival analysis, "
             "are not supported. Give one number or class per row."
@@ -91,11 +97,12 @@ def check_representation(
     """Turn one party's rows, called `what` in errors, into a finite, two-dimensional float64 array.
 
     If `beside` is an array of `array_library`, the rows must be of the same library and on the same device, and so is
-    the result; otherwise that is a NumPy array.  With `keep_single`, NumPy's float32 stays what it is.
+    the result; otherwise that is a NumPy array.  With `keep_single`, NumPy's float32 stays as it is.
 
     Raise RepresentationError if the rows are not numeric, not two-dimensional, empty, not finite, not where `beside`
     is, or have other than `n_features` columns.
     """
+    # Filling it with zeros here might take more memory than there is, so the party decides.
     if sparse.issparse(values):
         raise RepresentationError(
             f"Party {party!r}: the {what} is a sparse matrix; expected a dense array. Call .toarray() on it first."
@@ -138,9 +145,12 @@ def check_representation(
 
 def _as_numpy(values: ArrayLike, keep_single: bool) -> FloatArray:
     array = to_numpy(values)
+    # A conversion would drop the imaginary part with no more than a warning.
     if np.iscomplexobj(array):
         raise TypeError
-    return array if keep_single and array.dtype == np.float32 else array.astype(np.float64, copy=False)
+    if keep_single and array.dtype == np.float32:
+        return array
+    return array.astype(np.float64, copy=False)
 
 
 def _real(values: Array) -> Array:
@@ -148,14 +158,17 @@ def _real(values: Array) -> Array:
     xp = array_namespace(values)
     if not xp.isdtype(values.dtype, ("bool", "integral", "real floating")):
         raise TypeError
-    values = values.detach() if array_library(values) == "torch" else values
+    if array_library(values) == "torch":
+        values = values.detach()
     return xp.astype(values, xp.float64, copy=False)
 
 
 def _place(values: Any) -> str:
     """Say where an array is, for an error."""
     library = array_library(values)
-    return "a NumPy array" if library is None else f"a {library} array on {values.device}"
+    if library is None:
+        return "a NumPy array"
+    return f"a {library} array on {values.device}"
 
 
 def name_parties(
@@ -167,6 +180,7 @@ def name_parties(
     """
     if isinstance(representations, Mapping):
         named = dict(representations)
+    # An array is no sequence here: its rows would be taken for parties.
     elif isinstance(representations, Sequence) and not isinstance(representations, str | bytes):
         named = dict(enumerate(representations))
     else:
@@ -187,11 +201,12 @@ def check_parties(
 ) -> dict[PartyName, FloatArray]:
     """Key several parties' arrays by name as in `name_parties`, and check each of them as in `check_representation`.
 
-    With `keep_library`, arrays of `array_library` and NumPy's float32 arrays stay what and where they are; otherwise
-    all become NumPy's in float64.
+    With `keep_library`, arrays of `array_library` and NumPy's float32 arrays stay as and where they are; otherwise all
+    become NumPy's in float64.
     """
     named = name_parties(representations, what=what)
     kept = (values for values in named.values() if keep_library and array_library(values) is not None)
+    # The first array of another library says where all others must lie.
     beside = next(kept, None)
     return {
         party: check_representation(values, party, what=what, beside=beside, keep_single=keep_library)

@@ -1,4 +1,4 @@
-"""The most useful way of sharing within limits of risk, and what each way is worth."""
+"""The most useful way of sharing within limits of risk, and the worth of each way."""
 
 from __future__ import annotations
 
@@ -111,6 +111,7 @@ class Choice:
     def best(self) -> Assessment | None:
         """Return the most useful option within the limits, if any; of equals that with less linkage."""
         allowed = [each for each in self.assessments if each.allowed]
+        # Of two equally useful ways, the one that gives away less.
         return max(allowed, key=lambda each: (each.utility, -(each.risk.linkage or 0.0)), default=None)
 
     def table(self) -> Any:
@@ -138,17 +139,20 @@ def options_for(
     `largest`.  If `on_public`, there are public rows to fit f_k on.
     """
     options: list[Option] = []
-    where = ", fitted on public rows" if on_public else ""
+    where = ", fitted on public rows" * on_public
     for kind, n in product(kinds, dimensions):
         if largest is not None and n > largest:
             continue
         name = f"{kind} {n}"
         f = obfuscator(kind, n_components=n, standardize=standardize)
         own = Option(name=name, obfuscator=f, n_components=n)
-        options += [own, replace(own, name=f"{name}{where}", on_public=True)] if on_public else [own]
+        options.append(own)
+        if on_public:
+            options.append(replace(own, name=f"{name}{where}", on_public=True))
+        # Defences cost utility, so they are tried on the better map alone: one that has not seen the party's rows.
         options += [
-            replace(own, name=f"{name}{where}, {what}", on_public=on_public, defences=(defence,))
-            for what, defence in _DEFENCES.items()
+            replace(own, name=f"{name}{where}, {title}", on_public=on_public, defences=(defence,))
+            for title, defence in _DEFENCES.items()
         ]
     return options
 
@@ -212,12 +216,14 @@ def choose(
     if target.shape != (_num_samples(X),):
         raise AgreementError(f"y must have one entry per row of X, shape ({_num_samples(X)},); got {target.shape}.")
     limits = limits or RiskLimits()
+    # One seed for all options: they differ by themselves, not by folds and draws.
     seed = int(check_random_state(random_state).randint(2**31))
     # Nearest neighbours help with attributes, and no attribute is named here.
     known: dict[str, Any] = {"levels": _LEVELS, "attacks": [each for each in ATTACKS if each != "nearest neighbours"]}
     if public is not None:
         parts = split_public(public, public_target, np.random.RandomState(seed))
         known |= dict(zip(("public", "public_target", "control", "control_target"), parts, strict=True))
+        # Rows kept apart stay apart from f_k as well, or they would be members.
         public = parts[0]
     if options is None:
         # Folds have fewer rows, and a kernel PCA of n rows has fewer than n components.
@@ -249,7 +255,9 @@ def choose(
         # A risk that was not measured is not within its limit.
         allowed = all(limit is None or (value is not None and value <= limit) for value, limit in pairs)
         found.append(Assessment(option=option, utility=utility, risk=risk, allowed=allowed))
-    name = "R2 on own rows" if target.dtype.kind == "f" else "accuracy on own rows"
+    name = "accuracy on own rows"
+    if target.dtype.kind == "f":
+        name = "R2 on own rows"
     return Choice(assessments=tuple(found), limits=limits, utility_name=name, failed=failed, complete=complete)
 
 
@@ -257,14 +265,20 @@ def _local_utility(
     option: Option, X: ArrayLike, y: NDArray[Any], public: ArrayLike | None, anchor: ArrayLike, *, cv: int, seed: int
 ) -> float:
     """Cross-validate a model of the share: its accuracy, or R2, on other rows that are obfuscated and not defended."""
-    numeric = y.dtype.kind == "f"  # as for the attacks
-    folds = (KFold if numeric else StratifiedKFold)(cv, shuffle=True, random_state=seed)
-    model = RandomForestRegressor if numeric else RandomForestClassifier
-    scorer = get_scorer("r2" if numeric else "accuracy")
+    folds: Any = StratifiedKFold(cv, shuffle=True, random_state=seed)
+    model: Any = RandomForestClassifier
+    scorer = get_scorer("accuracy")
+    # As for the attacks: floating-point targets are numbers, all else are classes.
+    if y.dtype.kind == "f":
+        folds = KFold(cv, shuffle=True, random_state=seed)
+        model = RandomForestRegressor
+        scorer = get_scorer("r2")
     scores = []
     for train, test in folds.split(np.zeros(len(y)), y):
+        # A new party for each fold: one that saw the rows left out would be too good on them.
         party = option.party("rehearsal", public, np.random.RandomState(seed))
         party.fit(_safe_indexing(X, train), y[train])
+        # Rows to be predicted are mapped and not defended, as they are in the collaboration.
         rows = party.obfuscate(_safe_indexing(X, test))
         share = party.share(anchor)
         fitted = model(random_state=seed).fit(share.representation, share.target)
@@ -275,5 +289,6 @@ def _local_utility(
 def _risk_of(findings: Sequence[Finding]) -> Risk:
     """Read the risk off an audit's findings."""
     measured = [finding for finding in findings if finding.is_measured]
+    # The upper ends: a small party's wide interval must not pass for a small risk.
     uppers = {name: [one.upper for one in measured if one.metric == metric] for name, metric in _MEASURES.items()}
     return Risk(**{name: max(values, default=None) for name, values in uppers.items()})

@@ -1,7 +1,7 @@
 """All errors and warnings, in one tree below `DataCollabError` and `DataCollabWarning`.
 
 Each error is also a builtin one, so ``except ValueError`` keeps working.  A message names the party and the
-parameter, and says what was expected, what was found and what to do.  It shows names, shapes and types; never an entry
+parameter, and says the value expected, the one found and the way on.  It shows names, shapes and types; never an entry
 of the data.
 """
 
@@ -58,11 +58,11 @@ class NumericalError(DataCollabError, ArithmeticError):
 
 
 class IncompressibleKernelError(NumericalError):
-    """No few landmarks can stand for the other anchor rows; the message says what to change."""
+    """No few landmarks can stand for the other anchor rows; the message names the parameter to change."""
 
 
 class NotConvergedError(NumericalError):
-    """An iterative solver did not reach its accuracy, so there is no result; the message says what to change."""
+    """An iterative solver did not reach its accuracy, so there is no result; the message names the way on."""
 
 
 class NotEnoughMemoryError(DataCollabError, MemoryError):
@@ -70,7 +70,7 @@ class NotEnoughMemoryError(DataCollabError, MemoryError):
 
 
 class ClusterError(DataCollabError, RuntimeError):
-    """A Dask cluster cannot be used, or loses workers faster than they can be replaced; the message says what to do."""
+    """A Dask cluster cannot be used, or loses workers too fast to be replaced; the message names the way on."""
 
 
 class EffectError(DataCollabError, ValueError):
@@ -78,7 +78,7 @@ class EffectError(DataCollabError, ValueError):
 
 
 class NoGuaranteeError(DataCollabError, RuntimeError):
-    """No epsilon can be stated for what a party shares; the message says which condition does not hold."""
+    """No epsilon can be stated for what a party shares; the message names the condition that does not hold."""
 
 
 class SharedBeforeError(DataCollabError, RuntimeError):
@@ -102,12 +102,13 @@ class ExchangeError(DataCollabError, ValueError):
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
+        # Looked up at once, so that a code that nobody documented fails here and not at the user's.
         self.exit_code = all_codes()[code].exit_code
         self.code = code
 
 
 class DatasetError(DataCollabError, OSError):
-    """A data set is missing, damaged or not what was expected."""
+    """A data set is missing, damaged or another than was expected."""
 
 
 class MissingExtraError(DataCollabError, ImportError):
@@ -123,7 +124,7 @@ class SinglePartyWarning(DataCollabWarning):
 
 
 class ApproximationWarning(DataCollabWarning):
-    """An approximation did not reach the tolerance asked for; the message says what it reached."""
+    """An approximation did not reach the tolerance asked for; the message says how far it got."""
 
 
 class UndeterminedTargetWarning(DataCollabWarning):

@@ -50,6 +50,7 @@ class ProgressBar:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._bar is not None:
+            # A step is shown as it begins, so the last one is done only now; after an error it is not.
             if kind is None and self._bar.total is not None:
                 self._bar.n = self._bar.total
                 self._bar.refresh()
@@ -59,11 +60,19 @@ class ProgressBar:
 
     def __call__(self, *said: Any) -> None:
         """Show a step that begins: its name, or how many are done, how many there are, and its name."""
-        *numbers, step = said if isinstance(said[-1], str) else (*said, "")
-        done, total = numbers if len(numbers) == 2 else (self._n_begun, self.n_steps)
+        *numbers, step = said
+        if not isinstance(step, str):
+            numbers.append(step)
+            step = ""
+        done = self._n_begun
+        total = self.n_steps
+        # `Analyst` counts for itself, and `choose` tells names alone.
+        if len(numbers) == 2:
+            done, total = numbers
         self._n_begun += 1
         if self._bar is None:
             kind = _tqdm()
+            # Without a number of steps there is no share to be drawn.
             shape = _COUNTED if total else _UNCOUNTED
             if not _is_widget(kind):
                 # A widget draws the bar itself, and takes one of a certain width for text.

@@ -59,7 +59,9 @@ class TargetKind(StrEnum):
     @property
     def names(self) -> tuple[str, ...] | None:
         """Return the names of the fields; None for a single value."""
-        return None if self.dtype is None else self.dtype.names
+        if self.dtype is None:
+            return None
+        return self.dtype.names
 
 
 _KINDS = {
@@ -125,7 +127,7 @@ def effect_target(
     Raises
     ------
     AgreementError
-        If there is no outcome or more than one, or an entry does not mean what its field says.
+        If there is no outcome or more than one, or an entry is of no meaning in its field.
 
     Examples
     --------
@@ -206,6 +208,7 @@ def usual_time_step(times: FloatArray, event: NDArray[np.bool_]) -> float:
     most = float(times.max()) / _STEPS
     if event.any():
         most = min(most, float(np.median(times[event])) / _EARLY_STEPS)
+    # Round steps are ones that people use, such as days, weeks of five or months of thirty.
     power = 10.0 ** np.floor(np.log10(most))
     return float(power * max(digit for digit in (1, 2, 3, 5) if digit * power <= most * (1 + 1e-9)))
 
@@ -234,6 +237,7 @@ def _column(name: str, values: ArrayLike) -> NDArray[Any]:
         )
     if name in ("event", "treatment") and not np.isin(column, (0.0, 1.0)).all():
         raise AgreementError(f"{name} must be 0 or 1 in each row; got {len(np.unique(column))} distinct values.")
+    # A time of zero adds nothing to a likelihood, and its sign could not carry the event.
     if name == "time" and (column <= 0).any():
         raise AgreementError(f"time must be above 0; {int((column <= 0).sum())} of {len(column)} rows are not.")
     return column
@@ -242,6 +246,7 @@ def _column(name: str, values: ArrayLike) -> NDArray[Any]:
 FEWEST_OF_A_CLASS = 5
 """As a party's policy has it by default."""
 _FEWEST_JUDGED = 10
+"""Rows below which half may differ by chance."""
 
 
 def check_class_names(target: NDArray[Any], what: str) -> None:
@@ -253,6 +258,7 @@ def check_class_names(target: NDArray[Any], what: str) -> None:
     if target.dtype.kind not in "OSU" or len(target) < _FEWEST_JUDGED:
         return
     sizes = np.unique(target.astype(str), return_counts=True)[1]
+    # Half of the rows: names and record numbers are nearly all different, and no classes that can be learnt are.
     if (n_alone := int((sizes == 1).sum())) >= len(target) / 2:
         raise AgreementError(
             f"{what} has {len(sizes)} different texts in {len(target)} rows, and {n_alone} rows have one of their own: "
@@ -275,6 +281,7 @@ def check_coding(targets: Mapping[PartyName, NDArray[Any]], *, are_classes: bool
     """
     are_texts = {party: target.dtype.kind in "OSU" for party, target in targets.items()}
     if len(set(are_texts.values())) > 1:
+        # Joined as they are, 1 and "1" would be two classes.
         kinds = {party: "text" if is_text else "numbers" for party, is_text in are_texts.items()}
         raise AgreementError(f"Some parties' targets are numbers and others' are text: {kinds}. Agree on one coding.")
     if not are_classes:
@@ -291,6 +298,7 @@ def _check_spelling(classes: Mapping[PartyName, set[Any]]) -> None:
     """Refuse one class in several spellings, as with capitals; where a party has both, they are two classes."""
     spellings: dict[str, set[Any]] = {}
     for label in set().union(*classes.values()):
+        # NFKC: Japanese texts have wide and narrow forms of one letter.
         name = unicodedata.normalize("NFKC", str(label)).casefold()
         spellings.setdefault(" ".join(name.split()), set()).add(label)
     unlike = [
@@ -325,6 +333,7 @@ def _check_first_number(classes: Mapping[PartyName, set[Any]]) -> None:
     n = max(map(len, classes.values()))
     from_0 = [party for party, own in classes.items() if own == {*range(n)}]
     from_1 = [party for party, own in classes.items() if own == {*range(1, n + 1)}]
+    # Only if every party counts in one of the two ways: a party that lacks a class may have any numbers.
     if n > 1 and from_0 and from_1 and len(classes) == len(from_0) + len(from_1):
         raise AgreementError(
             f"Parties {from_0!r} count their {n} classes from 0, and parties {from_1!r} from 1. Agree on one "

@@ -1,6 +1,6 @@
 """Contracts that other people's objects can be checked against.
 
-Each check raises `AssertionError` with what is wrong and by how much, never with an entry of the data.
+Each check raises `AssertionError` with the fault and its size, never with an entry of the data.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ def check_obfuscator(obfuscator: Any, X: ArrayLike, *, rows: int = 20, rtol: flo
     >>> from datacollab.testing import check_obfuscator
     >>> check_obfuscator(PCA(n_components=2), np.random.default_rng(0).normal(size=(30, 4)))
     """
+    # New rows matter most: UMAP and others give back what they stored for rows that they know.
     X_fit, X_new = train_test_split(X, test_size=1 / 3, random_state=0)
     before = _as_bytes(X_fit)
     fitted = clone(obfuscator).fit(X_fit)
@@ -106,6 +107,7 @@ def check_integrator(integrator: Any, *, rtol: float = 1e-6) -> None:
     >>> from datacollab.testing import check_integrator
     >>> check_integrator(LTI(n_components=4))
     """
+    # One latent table seen through three bends, so that no linear map is exact and a method has to integrate.
     rng = np.random.default_rng(0)
     latent = rng.normal(size=(60, 6))
     bends = {"north": np.tanh, "south": np.sin, "west": np.arctan}
@@ -129,6 +131,7 @@ def check_integrator(integrator: Any, *, rtol: float = 1e-6) -> None:
             rows.shape[0] == 60 and bool(np.isfinite(rows).all()), "transform must give a finite row for each row."
         )
         widths.add(rows.shape[1])
+        # A party that predicts later sends one row at a time, and alone.
         alone = fitted.transform({party: anchors[party][7:8]})
         _require(list(alone) == [party], "transform must map just the parties it is given.")
         _require_close(alone[party], rows[7:8], rtol, "a row alone and among others")
@@ -140,8 +143,8 @@ def check_integrator(integrator: Any, *, rtol: float = 1e-6) -> None:
         "float64 input": ({party: A.astype(np.float64) for party, A in anchors.items()}, str),
         "a plain sequence": (list(anchors.values()), list(anchors).index),
     }
-    for what, (given, key) in others.items():
-        again = clone(integrator).fit(given, y).transform(given)
+    for what, (tables, key) in others.items():
+        again = clone(integrator).fit(tables, y).transform(tables)
         for party, rows in aligned.items():
             _require_close(again[key(party)], rows, rtol, what)
 
@@ -185,6 +188,7 @@ def _deviations(obfuscator: Any, X: ArrayLike, what: str, rows: int | None) -> I
     together = _transform(obfuscator, X, what)
     n_rows = together.shape[0]
     scale = float(np.abs(together).max()) or 1.0
+    # Another order finds what depends on neighbours in the batch, halves what depends on its size.
     shuffled = np.random.default_rng(0).permutation(n_rows)
     half = n_rows // 2
     ways = {
@@ -223,13 +227,17 @@ def _transform(obfuscator: Any, X: ArrayLike, what: str) -> FloatArray:
 
 
 def _take(X: ArrayLike, index: NDArray[np.intp]) -> Any:
-    return X.iloc[index] if hasattr(X, "iloc") else np.asarray(X)[index]
+    if hasattr(X, "iloc"):
+        return X.iloc[index]
+    return np.asarray(X)[index]
 
 
 def _as_bytes(X: ArrayLike) -> bytes:
     values = np.asarray(X)
     # The bytes of objects are their addresses, which differ each time that a frame is read.
-    return repr(values.tolist()).encode() if values.dtype == object else values.tobytes()
+    if values.dtype == object:
+        return repr(values.tolist()).encode()
+    return values.tobytes()
 
 
 def _require_close(got: FloatArray, wanted: FloatArray, rtol: float, what: str) -> None:

@@ -44,7 +44,9 @@ class _Form:
     def occurs_in(self, table: FloatArray) -> NDArray[np.bool_]:
         """Return for each row of the form whether it occurs in the table."""
         tolerance = _LOOSE if self.rows.shape[1] >= 3 else _STRICT
+        # Sorted along one random direction, near rows are neighbours, so no row need be compared with all others.
         direction = np.random.default_rng(0).normal(size=self.rows.shape[1])
+        # Entries near the largest float overflow; the row is then not found, and nothing needs a warning.
         with np.errstate(all="ignore"):
             keys = table @ direction
             sought = self.rows @ direction
@@ -57,6 +59,7 @@ class _Form:
         last = np.searchsorted(keys, sought + reach, side="right")
         found = np.zeros(len(self.rows), dtype=np.bool_)
         for i in np.flatnonzero((last > first) & self.usable):
+            # More rows than this agree along the direction only where most are equal, and a few stand for all.
             candidates = table[order[first[i] : min(last[i], first[i] + _MOST_CANDIDATES)]]
             found[i] = bool((np.abs(candidates - self.rows[i]) <= allowed[i]).all(axis=1).any())
         return found
@@ -70,34 +73,45 @@ class _RowSearch:
         self._forms = [_Form("as they are", X), *_other_forms(X)]
         mean = X.mean(axis=0)[None, :]
         # Of a table in standard units the mean is zero, as much else is.
-        self._means = [_Form("mean", mean)] if np.abs(mean).max() > 1e-9 * np.abs(X).max() and X.shape[1] > 1 else []
+        self._means: list[_Form] = []
+        if np.abs(mean).max() > 1e-9 * np.abs(X).max() and X.shape[1] > 1:
+            self._means.append(_Form("mean", mean))
         # Few small whole numbers coincide with others by chance; such rows count only if they come in numbers.
         several = np.array([len(np.unique(row)) for row in X]) >= 3
         fractional = (np.round(X) != X).any(axis=1)
         self._telling = (several | fractional) & (X.shape[1] > 1)
 
     def look(self, held: Any) -> tuple[Any, str, int] | None:
-        """Return what of the table an array or bytes hold: the kind, the form, and how many rows; or None."""
+        """Find the table in an array or bytes: return the kind, the form, and how many rows; or None."""
         if held is UNSEARCHED:
             return "unsearched", "too large to look into", 0
         if isinstance(held, bytes):
-            return ("rows", "byte by byte", n_found) if (n_found := self._raw(held)) else None
+            n_found = self._raw(held)
+            if not n_found:
+                return None
+            return "rows", "byte by byte", n_found
         for name, found in self._matches(held):
+            # Half of all rows, five of them different, in eight columns: so many zeros and ones meet by no accident.
             many = self._X.shape[1] >= 8 and 2 * found.sum() >= len(found)
             if (found & self._telling).any() or (many and len(np.unique(self._X[found], axis=0)) >= 5):
-                return "rows" if name == "as they are" else "transformed rows", name, int(found.sum())
+                kind = "rows"
+                if name != "as they are":
+                    kind = "transformed rows"
+                return kind, name, int(found.sum())
         if any(mean.occurs_in(view).any() for mean in self._means for view in _views(held, self._X.shape[1])):
             return "mean", "mean of all rows", 0
         return None
 
     def _raw(self, blob: bytes) -> int:
         """Count the rows, of those looked for, that stand byte by byte in a file of an unknown kind."""
+        # Each row sought reads the whole file once; a few are sought in files of any size.
         few = max(4, _MOST_BYTES // max(1, 4 * len(blob)))
 
         def count(rows: FloatArray, dtype: str) -> int:
             chosen = rows[np.linspace(0, len(rows) - 1, min(few, len(rows))).astype(int)]
             return sum(row.astype(dtype).tobytes() in blob for row in chosen)
 
+        # Files may hold a table by columns. One of few values, such as zeros alone, stands in any file.
         columns = self._X.T[[len(np.unique(column)) >= 8 for column in self._X.T]]
         if any(count(columns, dtype) for dtype in ("<f8", "<f4")):
             return len(self._X)
@@ -109,6 +123,7 @@ class _RowSearch:
             for view in views:
                 yield form.name, form.occurs_in(view)
         for view in views:
+            # In units of each column's own two rows are always plus and minus one.
             if len(view) == len(self._X) > 2:
                 yield "each column in units of its own", _Form("", _standard(self._X)).occurs_in(_standard(view))
         if self._is_affine_image(array):
@@ -125,6 +140,7 @@ class _RowSearch:
             X = self._X - self._X.mean(axis=0)
             B = B - B.mean(axis=0)
             lengths = np.linalg.norm(B, axis=0)
+            # Columns of one size, so that the cut-off below drops none for its units.
             B = B / np.where(lengths > 0, lengths, 1.0)
             coefficients, *_ = np.linalg.lstsq(B, X, rcond=1e-10)
             return bool(np.linalg.norm(X - B @ coefficients) < _LOOSE * np.linalg.norm(X))
@@ -169,9 +185,13 @@ def _views(array: NDArray[np.generic], width: int) -> Iterator[FloatArray]:
     if array.ndim > 2:
         tables = [array.reshape(array.shape[0], -1), array.reshape(-1, array.shape[-1])]
     elif array.ndim == 2:
-        tables = [array, array.T] if array.shape[0] in (width, width + 1) else [array]
+        tables = [array]
+        # A transposed table has a row for each column, and perhaps one for the targets.
+        if array.shape[0] in (width, width + 1):
+            tables.append(array.T)
     elif array.ndim == 1 and array.size >= width and array.size % width == 0:
         tables = [array.reshape(-1, width)]
+        # Flat arrays may be written by rows or by columns, as Fortran and R do.
         if array.size > width > 1:
             tables.append(array.reshape(width, -1).T)
     for rows in (_finite(table) for table in tables if table.shape[0] > 0 and table.shape[1] >= width):
@@ -199,7 +219,7 @@ _PARTS: dict[type, tuple[str, ...]] = {
     types.FunctionType: ("__defaults__", "__kwdefaults__", "__closure__"),
     types.CellType: ("cell_contents",),
 }
-"""What else callables hold."""
+"""Attributes of callables that `vars` does not show."""
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1"}
 _UNPACKERS: dict[bytes, Callable[[], Any]] = {
     b"\x1f\x8b": functools.partial(zlib.decompressobj, wbits=47),
@@ -223,6 +243,7 @@ def _arrays_in(artefact: Any) -> _Children:
         path, value = waiting.pop()
         if isinstance(value, _ATOMS) or id(value) in seen:
             continue
+        # An artefact made to hide rows could nest without end: the gap is reported, not passed over.
         if len(seen) >= MAX_OBJECTS:
             yield path, UNSEARCHED
             return
@@ -236,9 +257,13 @@ def _arrays_in(artefact: Any) -> _Children:
         elif value is UNSEARCHED:
             yield path, UNSEARCHED
         elif (array := _as_array(value)) is not None and array.dtype.kind in "biuf":
-            yield path, array if array.size <= MAX_ENTRIES else UNSEARCHED
+            if array.size > MAX_ENTRIES:
+                yield path, UNSEARCHED
+            else:
+                yield path, array
         else:
             children = list(_fields(array) if array is not None else _children(value))
+            # The last one waiting comes next, so reversed children come in their own order.
             waiting.extend((path + step, child) for step, child in reversed(children) if not isinstance(child, _ATOMS))
 
 
@@ -250,13 +275,17 @@ def _as_array(value: Any) -> NDArray[Any] | None:
         if array_library(value) is not None:
             return to_numpy(value)
         if sparse.issparse(value):
-            return np.asarray(value.toarray() if np.prod(value.shape) <= MAX_ENTRIES else value.data)
+            if np.prod(value.shape) > MAX_ENTRIES:
+                # Filled with zeros it would not fit into memory; its own entries do.
+                return np.asarray(value.data)
+            return np.asarray(value.toarray())
         # Frames and series; others have methods of this name that return something else, such as a copy of themselves.
         if hasattr(value, "to_numpy") and isinstance(converted := value.to_numpy(), np.ndarray):
             return _numbers(converted)
         if isinstance(value, (list, tuple)) and len(value) and _looks_numeric(value[0]):
             array = np.asarray(value)
-            return array if array.dtype.kind in "biuf" else None
+            if array.dtype.kind in "biuf":
+                return array
     return None
 
 
@@ -274,16 +303,21 @@ def _numbers(array: NDArray[Any]) -> NDArray[Any]:
         return array
     with suppress(TypeError, ValueError):
         return array.astype(np.float64)
+    if array.ndim != 2:
+        return array
     columns = []
-    for column in array.T if array.ndim == 2 else ():
+    for column in array.T:
         with suppress(TypeError, ValueError):
             columns.append(column.astype(np.float64))
-    return np.column_stack(columns) if columns else array
+    if not columns:
+        return array
+    return np.column_stack(columns)
 
 
 def _fields(array: NDArray[Any]) -> _Children:
     if array.dtype.names is not None:
         yield from ((f".{name}", array[name]) for name in array.dtype.names)
+    # Texts of bytes and raw records may be a file in a file.
     elif array.dtype.kind in "SV":
         yield "", array.tobytes()
     elif array.dtype == object:
@@ -291,7 +325,7 @@ def _fields(array: NDArray[Any]) -> _Children:
 
 
 def _children(value: Any) -> _Children:
-    """Yield what an object holds; nothing of it is called except for the state of a type without attributes."""
+    """Yield all that an object holds; nothing of it is called except for the state of a type without attributes."""
     if isinstance(value, Mapping):
         with suppress(Exception):
             for number, (key, item) in enumerate(value.items()):
@@ -304,8 +338,12 @@ def _children(value: Any) -> _Children:
         yield from ((f".{name}", item) for name, item in vars(value).items())
     for kind in type(value).__mro__:
         slots = kind.__dict__.get("__slots__", ())
-        names += (slots,) if isinstance(slots, str) else tuple(slots)
+        # Python takes a single text for one name, not for its letters.
+        if isinstance(slots, str):
+            slots = (slots,)
+        names += slots
     for name in names:
+        # Slots may be empty, and descriptors may raise whatever they like.
         with suppress(Exception):
             yield f".{name}", getattr(value, name)
     # Trees and the like of extension types show their arrays only this way; what others repeat here is known by then.
@@ -318,16 +356,21 @@ def _contents(blob: bytes, budget: int) -> _Children:
     """Yield the contents of bytes that are a known kind of file; nothing if they are none, or damaged."""
     with suppress(Exception):
         if blob.startswith(b"\x93NUMPY"):
+            # Arrays of objects would run code of the file's own.
             yield "", np.load(io.BytesIO(blob), allow_pickle=False)
         elif blob.startswith(b"PK\x03\x04"):
             yield from _members(blob, budget)
+        # Safetensors have no magic number: the length of a header in JSON comes first.
         elif 2 <= (size := int.from_bytes(blob[:8], "little")) <= len(blob) - 8 and blob[8:9] == b"{":
             yield from _tensors(memoryview(blob)[8 + size :], json.loads(blob[8 : 8 + size]))
         else:
             for magic, unpacker in _UNPACKERS.items():
                 if blob.startswith(magic):
+                    # A small file may unpack to terabytes; one byte too many tells that it would.
                     unpacked = unpacker().decompress(blob, max_length=budget + 1)
-                    yield " unpacked", unpacked if len(unpacked) <= budget else UNSEARCHED
+                    if len(unpacked) > budget:
+                        unpacked = UNSEARCHED
+                    yield " unpacked", unpacked
                     break
 
 
@@ -335,6 +378,7 @@ def _members(blob: bytes, budget: int) -> _Children:
     with zipfile.ZipFile(io.BytesIO(blob)) as archive:
         for info in archive.infolist():
             budget -= info.file_size
+            # The sizes are the archive's own words, so no more than these bytes are read below.
             if budget < 0:
                 yield f"/{info.filename}", UNSEARCHED
                 return
@@ -401,6 +445,7 @@ def find_training_rows(artefact: Any, X: ArrayLike) -> list[StoredRows]:
     """
     table = check_rows(X, "The private table")
     search = _RowSearch(table)
-    held = _arrays_in(artefact.read_bytes() if isinstance(artefact, Path) else artefact)
-    looked = ((path, search.look(each)) for path, each in held)
+    if isinstance(artefact, Path):
+        artefact = artefact.read_bytes()
+    looked = ((path, search.look(each)) for path, each in _arrays_in(artefact))
     return [StoredRows(path, *found, len(table)) for path, found in looked if found is not None]

@@ -54,7 +54,10 @@ def check_columns(rows: FloatArray, others: FloatArray, what: str, than: str) ->
 
 def own_generator(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
     """Return the generator; for None one with entropy of its own, whatever was done to NumPy's global one."""
-    return np.random.RandomState() if random_state is None else check_random_state(random_state)
+    if random_state is None:
+        return np.random.RandomState()
+    random: np.random.RandomState = check_random_state(random_state)
+    return random
 
 
 def centre(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -72,6 +75,7 @@ def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
 
 def least_squares(Z: FloatArray, A: FloatArray) -> FloatArray:
     """Return the coefficients of minimum norm, shape (n_columns, n_outputs), that best map centred rows to others."""
+    # The pseudoinverse through singular vectors: products such as Z'Z would square the condition.
     U, singular_values, V = leading_left_singular(Z)
     return np.asarray((V / singular_values) @ (U.T @ A))
 
@@ -102,7 +106,9 @@ class TargetCode:
 
     @property
     def n_groups(self) -> int:
-        return len(self.edges) + 1 if self.classes is None else len(self.classes)
+        if self.classes is None:
+            return len(self.edges) + 1
+        return len(self.classes)
 
     def groups(self, target: NDArray[Any]) -> IntArray:
         """Number each row's group; -1 stands for an unknown class."""
@@ -120,11 +126,15 @@ class TargetCode:
 
 def learn_target_code(target: NDArray[Any], public_target: NDArray[Any] | None = None) -> TargetCode:
     """Learn groups and columns from the leaked and the public rows' targets, which are of one kind."""
-    known = target if public_target is None else np.concatenate([target, public_target])
+    known = target
+    if public_target is not None:
+        known = np.concatenate([target, public_target])
     if target.dtype.kind == "f":
         n_groups = max(1, min(_MAX_GROUPS, len(known) // _MIN_PER_GROUP))
+        # Edges are targets that occur ("higher"), so that rows with one target are in one group.
         edges = np.unique(np.quantile(known, np.arange(1, n_groups) / n_groups, method="higher"))
         none: IntArray = np.empty(0, dtype=np.intp)
+        # No row lies below the smallest target, so an edge there would make an empty group.
         return TargetCode(None, none, edges[edges > known.min()], float(target.mean()), float(target.std()) or 1.0)
     try:
         classes = np.unique(known)
@@ -132,6 +142,7 @@ def learn_target_code(target: NDArray[Any], public_target: NDArray[Any] | None =
         raise AgreementError(
             f"The class labels (dtype {known.dtype}) cannot be sorted: they mix types. Use labels of one type."
         ) from None
+    # A class without a leaked row gets no column: nothing could be learnt for it.
     return TargetCode(classes, np.flatnonzero(np.isin(classes, target)), np.empty(0), 0.0, 1.0)
 
 
@@ -143,9 +154,12 @@ def check_targets(target: ArrayLike, n_rows: int, what: str, like: NDArray[Any] 
         raise AgreementError(
             f"{what} has shape {y.shape}, but there are {n_rows} rows; give one target per row, shape ({n_rows},)."
         )
-    missing = count_missing(y) or (int(np.isinf(y).sum()) if y.dtype.kind == "f" else 0)
+    missing = count_missing(y)
+    if not missing and y.dtype.kind == "f":
+        missing = int(np.isinf(y).sum())
     if missing:
         raise AgreementError(f"{what} is missing or infinite in {missing} of {n_rows} rows. Drop those rows.")
+    # Texts and objects have no entry, and are of one kind; whole numbers may code classes.
     kinds = {"f": "number", "i": "code", "u": "code", "b": "code"}
     if like is not None and kinds.get(y.dtype.kind) != kinds.get(like.dtype.kind):
         raise AgreementError(
@@ -156,7 +170,7 @@ def check_targets(target: ArrayLike, n_rows: int, what: str, like: NDArray[Any] 
 
 
 class Reconstructing(FittedUnseen, BaseEstimator):
-    """Base of attacks with leaked pairs and without: checks what they are given."""
+    """Base of attacks with leaked pairs and without: checks their tables and targets."""
 
     n_features_in_: int
     n_features_out_: int
@@ -180,11 +194,14 @@ class Reconstructing(FittedUnseen, BaseEstimator):
                 )
             y_public = check_targets(public_target, len(public), "The public rows' target", like=y)
         self._code = learn_target_code(y, y_public)
+        # No target is kept: an attack may be stored, and another party's targets are not for that.
         self._target_like = y[:0]
         return y, y_public
 
     def _groups(self, target: NDArray[Any] | None) -> IntArray | None:
-        return None if self._code is None or target is None else self._code.groups(target)
+        if self._code is None or target is None:
+            return None
+        return self._code.groups(target)
 
     def _check_shared(
         self, representation: ArrayLike, target: ArrayLike | None
@@ -198,12 +215,13 @@ class Reconstructing(FittedUnseen, BaseEstimator):
                 "rows from the same obfuscator."
             )
         if (target is None) != (self._target_like is None):
-            given, fitted = ("no", "with") if target is None else ("a", "without")
-            raise AgreementError(
-                f"{type(self).__name__} got {given} target to reconstruct with, but was fitted {fitted} targets. Give "
-                "targets to both or to neither."
-            )
-        return Z, None if target is None else check_targets(target, len(Z), "The target", like=self._target_like)
+            found = "a target to reconstruct with, but was fitted without"
+            if target is None:
+                found = "no target to reconstruct with, but was fitted with"
+            raise AgreementError(f"{type(self).__name__} got {found} targets. Give targets to both or to neither.")
+        if target is None:
+            return Z, None
+        return Z, check_targets(target, len(Z), "The target", like=self._target_like)
 
 
 class ReconstructionAttack(Reconstructing, ABC):
@@ -269,9 +287,13 @@ class ReconstructionAttack(Reconstructing, ABC):
         if self._code is not None and y is not None:
             columns, self._mean_column = centre(self._code.columns(y))
             spread = float((columns**2).sum())
-            self._weight = float(np.sqrt((Z**2).sum() / spread)) if spread > 0 else 0.0
-        centred = None if P is None else P - self.mean_original_
-        self._fit(self._with_columns(Z, y), A, self._groups(y), centred, self._groups(y_public))
+            # Targets vary as much, in all, as the representation does, so neither drowns the other in a distance.
+            self._weight = 0.0
+            if spread > 0:
+                self._weight = float(np.sqrt((Z**2).sum() / spread))
+        if P is not None:
+            P = P - self.mean_original_
+        self._fit(self._with_columns(Z, y), A, self._groups(y), P, self._groups(y_public))
         return self
 
     def reconstruct(self, representation: ArrayLike, *, target: ArrayLike | None = None) -> FloatArray:

@@ -44,9 +44,13 @@ def find_subset_by_programme(vectors: FloatArray, size: int, tolerance: float, s
         constraints=LinearConstraint(sums, np.append(-slack, size), np.append(slack, size)),
         options={"time_limit": seconds},
     )
-    chosen = np.flatnonzero(found.x > 0.5) if found.x is not None else np.arange(0)
-    fits = len(chosen) == size and np.linalg.norm(some[chosen].sum(axis=0)) <= tolerance
-    return chosen.astype(np.intp) if fits else None
+    if found.x is None:
+        return None
+    # The solver's zero is not ours: its answer counts only if the vectors themselves add up.
+    chosen = np.flatnonzero(found.x > 0.5)
+    if len(chosen) != size or np.linalg.norm(some[chosen].sum(axis=0)) > tolerance:
+        return None
+    return chosen.astype(np.intp)
 
 
 _STAGES = {1: (2000,), 2: (100, 300, 1000), 3: (60, 130, 280), 4: (40, 90, 125)}
@@ -68,7 +72,9 @@ def find_subset(vectors: FloatArray, size: int, tolerance: float, seconds: float
     ends = time.monotonic() + seconds
     if size == 1:
         distances = np.linalg.norm(vectors, axis=1)
-        return np.array([distances.argmin()]) if len(vectors) and distances.min() <= tolerance else None
+        if not len(vectors) or distances.min() > tolerance:
+            return None
+        return np.array([distances.argmin()])
     half, odd = divmod(size, 2)
     # The direction in which the vectors differ most has the fewest sums that fit by chance.
     direction = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)[2][0]
@@ -77,9 +83,14 @@ def find_subset(vectors: FloatArray, size: int, tolerance: float, seconds: float
             break
         first = vectors[:n]
         table = _Halves(first, direction, half)
+        if not odd:
+            found = table.meet(np.zeros(vectors.shape[1]), tolerance, -1)
+            if found is not None:
+                return found
+            continue
         # One vector of the subset is enough, and it is rare that none of the first ones is in it.
-        for pivot in range(min(n, _PIVOTS)) if odd else (-1,):
-            found = table.meet(-first[pivot] if odd else np.zeros(vectors.shape[1]), tolerance, pivot)
+        for pivot in range(min(n, _PIVOTS)):
+            found = table.meet(-first[pivot], tolerance, pivot)
             if found is not None or time.monotonic() > ends:
                 return found
     return None
@@ -99,6 +110,7 @@ class _Halves:
 
     def meet(self, total: FloatArray, tolerance: float, pivot: int) -> IntArray | None:
         """Find two halves without a vector in common, and without the pivot, that add up to the total."""
+        # As in a merge of two sorted lists: each sum's partners lie in one interval of the same list.
         missing = float(total @ self._direction) - self._sums
         starts = np.searchsorted(self._sums, missing - tolerance, side="left")
         counts = np.searchsorted(self._sums, missing + tolerance, side="right") - starts
@@ -112,6 +124,7 @@ class _Halves:
             repeated = np.repeat(rows, counts[rows])
             offsets = np.arange(len(repeated)) - np.repeat(np.cumsum(counts[rows]) - counts[rows], counts[rows])
             right = starts[repeated] + offsets
+            # Each pair of halves is met from both sides.
             once = repeated < right
             found = self._closest(repeated[once], right[once], total, tolerance, pivot)
             if found is not None and found[0] <= closest:
@@ -125,13 +138,16 @@ class _Halves:
         members = np.hstack([self._members[left], self._members[right]])
         # One more coordinate sorts most of them out, before all are added up.
         members = members[np.abs(total[0] - self._vectors[members, 0].sum(axis=1)) <= tolerance]
+        # A vector in both halves, or beside the pivot, would count twice, and a record is in a mean once.
         twice = (np.diff(np.sort(members, axis=1), axis=1) == 0).any(axis=1)
         members = members[~twice & (members != pivot).all(axis=1)]
         if not len(members):
             return None
         distances = np.linalg.norm(self._vectors[members].sum(axis=1) - total, axis=1)
         best = int(distances.argmin())
-        chosen = members[best] if pivot < 0 else np.append(members[best], pivot)
+        chosen = members[best]
+        if pivot >= 0:
+            chosen = np.append(chosen, pivot)
         return float(distances[best]), np.sort(chosen).astype(np.intp)
 
 
@@ -192,6 +208,7 @@ class AffineEstimate:
         if len(A) >= _FOLDS:
             for fold in range(_FOLDS):
                 out = np.arange(len(A)) % _FOLDS == fold
+                # Errors of rows that were fitted would be zero for as many columns as rows, for any f.
                 errors[out] = np.linalg.norm(_affine(A[~out], Z[~out])(A[out]) - Z[out], axis=1) / self.scale
         return errors
 
@@ -222,6 +239,7 @@ class Demixing:
 
     def scores(self, otherwise: ArrayLike) -> FloatArray:
         """Score membership: a candidate in some group before all others, and the others by another attack's scores."""
+        # Ranks lie below one, so that one more puts members found by their mean before all others.
         scores = rankdata(otherwise) / (np.size(otherwise) + 1)
         for each in self.members:
             if each is not None:
@@ -273,13 +291,15 @@ def demix(
     unit = 0.0
     if candidate_target is not None:
         known = check_targets(candidate_target, len(X), "The candidates' target", like=shown)
-        spread = float(np.std(known)) if is_numeric else 0.0
-        unit = estimate.scale / spread if spread > 0 else 0.0
+        # In units of the images, a number's error weighs as much as one of a coordinate.
+        if is_numeric and np.std(known) > 0:
+            unit = estimate.scale / float(np.std(known))
     # A row like no other is a group of its own.
     group = np.unique(Z, axis=0, return_inverse=True)[1].reshape(-1)
     groups = tuple(np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1]))
     images = estimate(X)
     classes = _class_moments(anchor_representation, anchor_target)
+    # First as for an exact map, to rounding; then as loosely as the worst anchor row was predicted.
     tolerances = sorted({_ROUNDING, max(_ROUNDING, float(estimate.errors.max()))})
     free = np.ones(len(X), dtype=bool)
     members: list[IntArray | None] = [None] * len(groups)
@@ -312,6 +332,7 @@ def demix(
                 gaps = np.hstack([gaps, (known[order] - targets.mean())[:, None] * unit])
             if len(order) < size:
                 continue
+            # Independent errors of so many images add up like the root of their number.
             allowed = _tolerance(gaps, size, tolerance * estimate.scale * math.sqrt(size))
             found = None
             left = ends - time.monotonic()
@@ -320,8 +341,12 @@ def demix(
             if found is None and size > 1 and failures < _FAILURES:
                 left = min(ends - time.monotonic(), _SECONDS_PER_PROGRAMME)
                 found = find_subset_by_programme(gaps, size, allowed, left)
-                failures = 0 if found is not None else failures + 1
+                if found is None:
+                    failures += 1
+                else:
+                    failures = 0
             if found is not None:
+                # A record is in one group, so the next groups are sought among the others.
                 members[number] = np.sort(order[found])
                 free[members[number]] = False
     return Demixing(groups=groups, members=tuple(members))
@@ -338,11 +363,13 @@ def _tolerance(images: FloatArray, size: int, allowed: float) -> float:
     """Return the tolerance asked for, or less if too many subsets would fit by chance."""
     n, d = images.shape
     spread = np.linalg.svd(images - images.mean(axis=0), compute_uv=False) / math.sqrt(n)
+    # Directions without spread are rounding: without a floor the density there would have no bound.
     spread = np.maximum(spread, 1e-12 * spread.max(initial=1e-300))
     subsets = gammaln(n + 1) - gammaln(size + 1) - gammaln(n - size + 1)
     # Sums of so many independent vectors, taken to be normal, at their densest.
     density = -0.5 * d * math.log(2 * math.pi * size) - float(np.log(spread).sum())
     ball = 0.5 * d * math.log(math.pi) - float(gammaln(d / 2 + 1))
+    # Subsets times density times the ball's volume are those that fit by chance; solved for the radius.
     return min(allowed, math.exp((math.log(_FALSE_SOLUTIONS) - subsets - density - ball) / d))
 
 
@@ -360,5 +387,6 @@ def _class_moments(
         rows = Z[y == label]
         if len(rows) > 1:
             own = np.cov(rows, rowvar=False).reshape(of_all.shape)
+            # A tenth of the covariance of all rows: a class of few rows has none of full rank.
             classes[label] = rows.mean(axis=0), np.asarray(np.linalg.pinv(0.9 * own + 0.1 * of_all))
     return classes

@@ -44,14 +44,18 @@ def interval_of_clusters(values: ArrayLike, groups: ArrayLike) -> tuple[float, f
     n = len(found)
     n_groups = int(group.max()) + 1
     share = float(found.mean())
+    # Rows that each stand alone, and hit or miss, are binomial: no need to estimate the variance.
     if n_groups == n and np.isin(found, (0, 1)).all():
         return wilson_interval(round(float(found.sum())), n)
+    # One group shows nothing about how groups vary.
     if n_groups == 1:
         return 0.0, 1.0
     sums = np.bincount(group, found - share)
     variance = n_groups / (n_groups - 1) * float((sums**2).sum()) / n**2
     # All groups alike show as much as so many groups, each of one try, could.
-    tries = min(n, share * (1 - share) / variance) if variance > 0 else n_groups
+    tries: float = n_groups
+    if variance > 0:
+        tries = min(n, share * (1 - share) / variance)
     return wilson(share, tries, float(stats.t.ppf(0.975, n_groups - 1)))
 
 
@@ -121,6 +125,7 @@ class Matches:
     def ranks(self) -> IntArray:
         """Rank each row's original."""
         is_own = self._persons[self._columns] == self._persons[self._rows][:, None]
+        # To point to an equal of the original is to point to it, so the nearest of the equals counts.
         own = np.where(is_own, self._costs, np.inf).min(axis=1)
         ranks = np.empty(len(own), dtype=np.intp)
         ranks[self._rows] = 1 + (self._costs < own[:, None]).sum(axis=1)
@@ -133,6 +138,7 @@ class Matches:
         persons = self._persons
         scale = float(np.abs(R).max()) or 1.0
         # Rows that are equal but for rounding have one number.
+        # NumPy 2.0 alone gives the inverse the shape of the table.
         guesses = np.unique(np.round(R / scale, 11), axis=0, return_inverse=True)[1].reshape(-1)
         among = (guesses[:, None] == guesses[None, :]) & (persons[self._linked][None, :] == persons[: len(R), None])
         return np.asarray(among.sum(axis=1) / np.bincount(guesses)[guesses])
@@ -143,6 +149,7 @@ class Matches:
         linked = self._linked
         numbers = np.arange(len(linked))
         for row in range(len(linked)):
+            # Follow the links from original to original, until they come back or go on too long.
             ring = [row]
             while len(ring) <= _SHORT_ROUND and linked[ring[-1]] < len(linked) and linked[ring[-1]] != row:
                 ring.append(int(linked[ring[-1]]))
@@ -160,7 +167,9 @@ class Matches:
 
 
 def _persons(given: ArrayLike | None, C: FloatArray) -> IntArray:
-    persons = np.arange(len(C)) if given is None else np.asarray(given)
+    if given is None:
+        return np.arange(len(C))
+    persons = np.asarray(given)
     if persons.shape != (len(C),):
         raise AgreementError(f"persons must have one number per candidate, shape ({len(C)},); got {persons.shape}.")
     return persons.astype(np.intp)
@@ -176,12 +185,14 @@ def match_margins(candidates: ArrayLike, reconstructions: ArrayLike) -> FloatArr
         raise AgreementError("A margin needs a second candidate; got one. Add decoys, or more rows.")
     nearest = np.empty(len(R), dtype=np.intp)
     for rows, costs in _cost_blocks(C, R, None):
+        # Row i's own original is candidate i, and only the others count here.
         costs[np.arange(len(costs)), np.arange(rows.start, rows.stop)] = np.inf
         nearest[rows] = costs.argmin(axis=1)
     # The products above cancel near zero; of the two distances that count, every digit does.
     other = np.sqrt(((R - C[nearest]) ** 2).sum(axis=1))
     own = np.sqrt(((R - C[: len(R)]) ** 2).sum(axis=1))
     margins = np.divide(other, own, out=np.full(len(R), np.inf), where=own > 0)
+    # An equal of the original stands among the others, and nothing tells the two apart.
     margins[(own == 0) & (other == 0)] = 1.0
     return np.asarray(margins)
 
@@ -202,6 +213,7 @@ def _cost_blocks(
     C: FloatArray, R: FloatArray, random: np.random.RandomState | None
 ) -> Iterator[tuple[slice, FloatArray]]:
     """Yield squared distances less |r|^2, which would cost digits, in blocks of rows, with noise that decides ties."""
+    # About their centre, entries are as small as they can be, and the products lose the fewest digits.
     centre = C.mean(axis=0)
     C = C - centre
     R = R - centre

@@ -81,14 +81,15 @@ def subspace_scores(
     Z = Z - Z.mean(axis=0)
     mean = P.mean(axis=0)
     P = P - mean
-    for table, what in ((A, "leaked original"), (Z, "leaked representation"), (P, "public table")):
+    for table, name in ((A, "leaked original"), (Z, "leaked representation"), (P, "public table")):
         if not table.any():
-            raise RepresentationError(f"All rows of the {what} are equal, so nothing can be learnt from it.")
+            raise RepresentationError(f"All rows of the {name} are equal, so nothing can be learnt from it.")
     kept = column_space(least_squares(A, Z)).basis
     _, _, axes = leading_left_singular(P)
     X = X - mean
     lengths = (X**2).sum(axis=1)
     excess = ((X @ kept) ** 2).sum(axis=1) - ((X @ axes[:, : kept.shape[1]]) ** 2).sum(axis=1)
+    # A row at the mean but for rounding (1e-12 of the usual length, squared) has no direction, and scores zero.
     rounding = 1e-24 * (float((P**2).sum(axis=1).mean()) + float(mean @ mean))
     return np.asarray(np.divide(excess, lengths, out=np.zeros(len(X)), where=lengths > rounding))
 
@@ -154,13 +155,18 @@ def membership(
     others = _check_scores(other_scores, "other_scores")
     if not 0 <= fpr <= 1:
         raise ValueError(f"fpr={fpr!r} must lie in [0, 1].")
-    group = np.arange(len(members)) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    group = np.arange(len(members))
+    if groups is not None:
+        group = np.unique(np.asarray(groups), return_inverse=True)[1]
     if group.shape != (len(members),):
         raise ValueError(f"groups must have one entry per member, shape ({len(members)},); got {group.shape}.")
     auc, low, high = _auc_interval(members, others, group)
     # Rounded, lest 0.07 * 100 allow six; above this score there are no more others than allowed.
     allowed = math.floor(round(fpr * len(others), 9))
-    threshold = np.sort(others)[::-1][allowed] if allowed < len(others) else -np.inf
+    threshold = -np.inf
+    if allowed < len(others):
+        threshold = np.sort(others)[::-1][allowed]
+    # Members that tie with the threshold are not counted: those others that tie would be taken as well.
     found = members > threshold
     tpr_low, tpr_high = interval_of_clusters(found, group)
     return Membership(auc=auc, low=low, high=high, tpr=float(np.mean(found)), tpr_low=tpr_low, tpr_high=tpr_high)
@@ -177,9 +183,12 @@ def _auc_interval(members: FloatArray, others: FloatArray, group: IntArray) -> t
     auc = float(above.mean())
     sums = np.bincount(group, above - auc)
     smaller = min(len(sums), n)
+    # One row or group on either side has no variance to be estimated.
     if smaller < 2:
         return auc, 0.0, 1.0
+    # DeLong's variance, with sums over groups in place of single members.
     variance = float(len(sums) / (len(sums) - 1) * (sums**2).sum() / m**2 + below.var(ddof=1) / n)
+    # There the variance is zero and the log odds are infinite.
     if auc in (0.0, 1.0):
         return auc, *wilson_interval(round(auc) * smaller, smaller)
     half_width = stats.t.ppf(0.975, smaller - 1) * math.sqrt(variance) / (auc * (1 - auc))
@@ -219,19 +228,31 @@ class Reference:
         self.clips = np.empty(n_groups)
         spread = []
         for label in range(n_groups):
-            rows = images[group == label] if (group == label).any() else images
+            rows = images[group == label]
+            if not len(rows):
+                # A class that no row of the attacker has: all classes together stand for it.
+                rows = images
             self.means[label] = rows.mean(axis=0)
             self.clips[label] = np.median(np.linalg.norm(rows - self.means[label], axis=1))
-            spread.append(np.cov(rows, rowvar=False).reshape(d, d) if len(rows) > 1 else np.eye(d))
+            covariance = np.eye(d)
+            if len(rows) > 1:
+                covariance = np.cov(rows, rowvar=False).reshape(d, d)
+            spread.append(covariance)
         within -= self.means[group]
+        # The small multiple of the identity keeps it invertible where columns are constant.
         self.pooled = within.T @ within / max(1, len(within) - n_groups) + 1e-9 * np.eye(d) * (within**2).mean()
+        # A fifth of the pooled covariance: few rows of a class give none that can be inverted.
         self.roots = [_inverse_root(0.8 * own + 0.2 * self.pooled) for own in spread]
         self.n_groups = n_groups
+        # The median distance is the usual width of a kernel; 500 rows determine it well enough.
         distances = cdist(images[:500], images[:500])
-        self.width = float(np.median(distances[distances > 0])) if (distances > 0).any() else 1.0
+        self.width = 1.0
+        if (distances > 0).any():
+            self.width = float(np.median(distances[distances > 0]))
 
     def towards(self, images: FloatArray, group: IntArray) -> FloatArray:
         """Return rows less their class's mean, no longer than the median row of the class."""
+        # Rows far out would dominate any product with them, in the share or not.
         gaps = images - self.means[group]
         lengths = np.linalg.norm(gaps, axis=1)
         return np.asarray(gaps * np.minimum(1.0, self.clips[group] / np.maximum(lengths, 1e-300))[:, None])
@@ -251,6 +272,7 @@ def share_statistics(view: View, reference: Reference, images: FloatArray, group
     of_class = np.where(same, distances, np.inf)
     far = distances.max(initial=0.0)
     last = min(_NEIGHBOURS, len(view.rows)) - 1
+    # A class with too few shared rows has infinite distances, which stand for the largest there is.
     near = np.minimum(np.sort(np.partition(of_class, last, axis=1)[:, :_NEIGHBOURS], axis=1), far)
     direction = reference.towards(images, group)
     # How far each class's shared rows are off on average.
@@ -260,6 +282,7 @@ def share_statistics(view: View, reference: Reference, images: FloatArray, group
     shift = (sums / np.maximum(counts, 1)[:, None])[group]
     nearest = np.argpartition(distances, last, axis=1)[:, :_NEIGHBOURS]
     figures = (
+        # Nearness to shared rows of the class and of any, as a row that is shared alone has.
         -near[:, 0],
         -distances.min(axis=1),
         -near.mean(axis=1),
@@ -296,6 +319,7 @@ def _group_likelihood(view: View, reference: Reference, images: FloatArray, grou
 
 def _model_scores(view: View, reference: Reference, images: FloatArray, group: IntArray) -> FloatArray:
     """Predict the record's own target by kernel ridge regression on the share."""
+    # Rows at equal steps: nothing is drawn, so that scores of one share repeat.
     every = -(-len(view.rows) // _MODEL_ROWS)
     rows = view.rows[::every]
     group_of = view.group[::every]
@@ -357,6 +381,7 @@ class ShadowAttack:
                 f"Shadow tables of {len(table)} rows need at least {2 * len(table)} public rows; got {len(pool)}."
             )
         self._code = learn_target_code(labels)
+        # Classes that the public rows lack count as the first: a shadow table must have as many rows.
         groups = np.maximum(self._code.groups(labels), 0)
         counts = np.bincount(np.maximum(self._code.groups(table), 0), minlength=self._code.n_groups)
         self._reference = Reference(pool, groups, self._code.n_groups)
@@ -366,10 +391,12 @@ class ShadowAttack:
         while len(tables) < self.n_shadows:
             if len(tables) >= _LEAST_SHADOWS and time.monotonic() - started > self.seconds:
                 break
+            # The rows are drawn first and the seed of the party's own randomness after them.
             rows = _draw_rows(groups, counts, random)
             share = self.make_share(pool[rows], labels[rows], np.random.RandomState(random.randint(2**31)))
             tables.append(rows)
             self._views.append(self._view(share))
+        # Only rows that were in some tables, and out of others, show what a record changes.
         used = random.permutation(np.unique(np.concatenate(tables)))[:_RECORDS]
         inside = np.array([np.isin(used, rows) for rows in tables])
         statistics = self._statistics(self._views, pool[used], groups[used])
@@ -398,7 +425,9 @@ def _draw_rows(groups: IntArray, counts: IntArray, random: np.random.RandomState
     chosen = [order[groups[order] == label][:count] for label, count in enumerate(counts)]
     rows = np.concatenate(chosen)
     missing = int(counts.sum()) - len(rows)
-    return np.concatenate([rows, order[~np.isin(order, rows)][:missing]]) if missing else rows
+    if not missing:
+        return rows
+    return np.concatenate([rows, order[~np.isin(order, rows)][:missing]])
 
 
 def _compare(found: FloatArray, mean: FloatArray, spread: FloatArray) -> FloatArray:
@@ -419,9 +448,12 @@ def _fit(statistics: FloatArray, inside: NDArray[np.bool_], random: np.random.Ra
         n = np.maximum(others.sum(axis=0), 1)
         mean = (others * statistics).sum(axis=0) / n
         spread = np.sqrt(np.maximum((others * statistics**2).sum(axis=0) / n - mean**2, 0))
+        # As many without as with the record, so that log odds are about zero where nothing is known.
         outside = random.choice(np.flatnonzero(~rows), min(int(rows.sum()), int((~rows).sum())), replace=False)
         chosen = np.concatenate([np.flatnonzero(rows), outside])
         examples.append(_compare(statistics[shadow][chosen], mean[chosen], spread[chosen]))
         truth.append(rows[chosen])
+    # Figures in units of a spread near zero can be huge, and one such example would turn the model; few shadows
+    # determine eight figures and their differences only with a strong penalty.
     model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000))
     return model.fit(np.clip(np.vstack(examples), -1e6, 1e6), np.concatenate(truth))

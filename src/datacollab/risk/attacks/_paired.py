@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,7 +48,9 @@ class _Scaling(ReconstructionAttack):
 
     @property
     def _scalings(self) -> tuple[bool, ...]:
-        return (False, True) if isinstance(self.standardize, str) else (self.standardize,)
+        if isinstance(self.standardize, str):
+            return (False, True)
+        return (self.standardize,)
 
 
 CANDIDATES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
@@ -70,11 +73,13 @@ class NearestNeighborsAttack(_Scaling):
             # Of two rows each has one other only, and there is nothing to choose.
             reach = min(numbers[-1] + 1, len(Z) - 1)
             distances, neighbors = NearestNeighbors(n_neighbors=reach).fit(scaled).kneighbors()
-            for number in numbers if reach > 1 else ():
-                for kind in ("uniform", "kernel"):
-                    guesses = _mean_by_weight(outputs, distances, neighbors, number, kind)
-                    error = float(((outputs - guesses) ** 2).sum())
-                    best = min(best, (error, number, kind, standardize), key=lambda one: one[0])
+            if reach <= 1:
+                continue
+            for number, kind in product(numbers, ("uniform", "kernel")):
+                guesses = _mean_by_weight(outputs, distances, neighbors, number, kind)
+                error = float(((outputs - guesses) ** 2).sum())
+                # Of equals the first is kept, which has the fewest neighbours.
+                best = min(best, (error, number, kind, standardize), key=lambda one: one[0])
         _, self.n_neighbors_, self.weights_, self.standardize_ = best
         self._multiplier = column_scale(Z, self.standardize_)
         self._search = NearestNeighbors(n_neighbors=self.n_neighbors_ + 1).fit(Z * self._multiplier)
@@ -94,6 +99,7 @@ def _mean_by_weight(rows: FloatArray, distances: FloatArray, neighbors: IntArray
         # Where all neighbours are as far as the next row, none counts less.
         weights[weights.sum(axis=1) <= 0] = 1.0
     weights /= weights.sum(axis=1, keepdims=True)
+    # Neighbour by neighbour: all at once would take a table for each of up to 64.
     mean = np.zeros((len(distances), rows.shape[1]))
     for weight, neighbor in zip(weights.T, neighbors.T[:number], strict=True):
         mean += weight[:, np.newaxis] * rows[neighbor]
@@ -152,6 +158,7 @@ def kernel_regression(
     For each kernel one eigendecomposition of the centred kernel matrix serves all penalties: the error of a row left
     out is :math:`(y_i - (HY)_i)/(1 - h_{ii})`, with the smoother H, exactly, for a given kernel and scaling.
     """
+    # A seed of its own, so that the same pairs always give the same attack; the rows may come sorted by class.
     order = np.random.default_rng(0).permutation(len(X))
     chosen_on = np.sort(order[:MAX_CHOICE])
     used = np.sort(order[:MAX_PAIRS])
@@ -163,6 +170,7 @@ def kernel_regression(
     kernel = _kernel(inputs, setting)
     K, mean = _centre_kernel(kernel.between(inputs, inputs))
     coefficients = ridge_coefficients(K, setting.alpha, Y - Y.mean(axis=0))
+    # The kernel matrix was centred, and `predict` uses it uncentred: the difference goes into the intercept.
     intercept = Y.mean(axis=0) - mean @ coefficients
     return KernelRegression(setting, scale, inputs, kernel, coefficients, intercept, residuals, chosen_on)
 
@@ -171,10 +179,18 @@ def leading_directions(Y: FloatArray, n_directions: int = DIRECTIONS) -> FloatAr
     """Return coordinates of centred rows along their leading principal directions, or the rows if they are as few."""
     if min(Y.shape) <= n_directions:
         return Y
-    wide = Y.shape[1] > Y.shape[0]
-    gram = Y @ Y.T if wide else Y.T @ Y
-    eigenvalues, V = scipy.linalg.eigh(gram, subset_by_index=(len(gram) - n_directions, len(gram) - 1))
-    return np.asarray(V * np.sqrt(np.maximum(eigenvalues, 0.0)) if wide else Y @ V)
+    # The smaller of the two products has the same eigenvalues; of YY' = VDV' the coordinates are V times the root of D.
+    if Y.shape[1] <= Y.shape[0]:
+        _, V = _last_eigenpairs(Y.T @ Y, n_directions)
+        return np.asarray(Y @ V)
+    eigenvalues, V = _last_eigenpairs(Y @ Y.T, n_directions)
+    return np.asarray(V * np.sqrt(np.maximum(eigenvalues, 0.0)))
+
+
+def _last_eigenpairs(gram: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
+    """Return the n largest eigenvalues, ascending, with their eigenvectors."""
+    eigenvalues, V = scipy.linalg.eigh(gram, subset_by_index=(len(gram) - n, len(gram) - 1))
+    return eigenvalues, V
 
 
 def _choose(
@@ -183,6 +199,7 @@ def _choose(
     """Return the setting of the least leave-one-out error, and the errors row by row."""
     Y = Y - Y.mean(axis=0)
     leading = leading_directions(Y)
+    # An eigendecomposition's time grows with the cube of the rows: few rows sort out all but the finalists.
     if len(X) > MAX_FIRST:
         first = np.random.default_rng(1).choice(len(X), MAX_FIRST, replace=False)
         of_first = leading[first] - leading[first].mean(axis=0)
@@ -210,7 +227,9 @@ def _best_penalty(
 def _kernel(inputs: FloatArray, setting: Setting) -> Kernel:
     """Return the kernel on the scale of scaled inputs; of rows that coincide it is constant."""
     spread = float(((inputs - inputs.mean(axis=0)) ** 2).sum() / len(inputs))
-    unit = 1.0 / spread if spread > 0 else 1.0
+    unit = 1.0
+    if spread > 0:
+        unit = 1.0 / spread
     if setting.kernel == "linear":
         # A polynomial of degree one has the factor that the linear kernel has not.
         return Kernel(metric="poly", parameters={"gamma": unit, "degree": 1, "coef0": 0.0})
@@ -288,7 +307,9 @@ class EmulatorAttack(ReconstructionAttack):
         self._root = root
         self._emulated = _whiten(emulated, root)
         self._library = np.vstack([public, A])
-        self._library_groups = None if groups is None else np.concatenate([public_groups, groups])
+        self._library_groups: IntArray | None = None
+        if groups is not None:
+            self._library_groups = np.concatenate([public_groups, groups])
         self.emulator_ = emulator
         self.temperature_ = self._choose_temperature(Z, emulator.chosen_on, len(public))
 
@@ -316,24 +337,33 @@ class EmulatorAttack(ReconstructionAttack):
     def _reconstruct(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
         guesses = np.empty((len(Z), self._library.shape[1]))
         for block in row_blocks(len(Z), len(self._library)):
-            exponents = self._exponents(Z[block], None if groups is None else groups[block])
+            of_block = groups
+            if groups is not None:
+                of_block = groups[block]
+            exponents = self._exponents(Z[block], of_block)
             guesses[block] = _mean_by(exponents, self.temperature_, self._library)
         return guesses
 
     def _exponents(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
         """Return logarithms of the weights at temperature one, shape (n_rows, n_library)."""
+        # Of -|z - f|^2 / 2 the term -|z|^2 / 2 is the same for the whole library, and cancels in the weights.
         columns = self._emulated
         exponents = np.asarray(_whiten(Z, self._root) @ columns.T - (columns**2).sum(axis=1) / 2)
         if groups is not None and self._library_groups is not None:
+            # A row of a class that the library lacks is compared with all of it.
             same = groups[:, np.newaxis] == self._library_groups
             exponents[~same & same.any(axis=1, keepdims=True)] = -np.inf
         return exponents
 
     def _choose_temperature(self, Z: FloatArray, candidates: IntArray, n_public: int) -> float:
         rows = candidates[:: -(-len(candidates) // _MAX_TEMPERED)]
-        groups = None if self._library_groups is None else self._library_groups[n_public + rows]
+        groups = None
+        if self._library_groups is not None:
+            groups = self._library_groups[n_public + rows]
         exponents = self._exponents(Z[rows], groups)
+        # Each row is left out of the library: with itself in it, the lowest temperature would always win.
         exponents[np.arange(len(rows)), n_public + rows] = -np.inf
+        # A row alone in its class has no library without itself, and shows nothing.
         found = np.isfinite(exponents).any(axis=1)
         if not found.any():
             return 1.0

@@ -59,12 +59,14 @@ def principal_components(X: FloatArray, most: int, standardize: bool) -> Compone
     factors = column_scale(X, standardize)
     scale = np.divide(1.0, factors, out=np.ones_like(factors), where=factors > 0)
     centred = (X - X.mean(axis=0)) / scale
+    # The smaller of the two products has the same eigenvalues.
     wide = X.shape[1] > X.shape[0]
     gram = centred @ centred.T if wide else centred.T @ centred
     eigenvalues, V = scipy.linalg.eigh(gram, subset_by_index=(len(gram) - most, len(gram) - 1))
     eigenvalues = eigenvalues[::-1]
     V = V[:, ::-1]
     kept = eigenvalues > len(gram) * np.finfo(np.float64).eps * max(eigenvalues[0], np.finfo(np.float64).tiny)
+    # Rows that are all equal keep one direction, so that nothing below need deal with none.
     kept[0] = True
     V = V[:, kept]
     if wide:
@@ -94,7 +96,9 @@ def match_groups(of_rows: IntArray | None, of_others: IntArray | None, n_rows: i
     common = np.intersect1d(of_rows, of_others)
     groups = [(np.flatnonzero(of_rows == group), np.flatnonzero(of_others == group)) for group in common]
     rest = np.flatnonzero(~np.isin(of_rows, common))
-    return [*groups, (rest, everyone)] if len(rest) else groups
+    if len(rest):
+        groups.append((rest, everyone))
+    return groups
 
 
 def overlay(
@@ -121,9 +125,11 @@ def overlay(
     other = (S - s_mean) @ to_other
     most, steps = effort
     # Classes' means and covariances lead near the end; a cloud without classes has a longer way.
-    steps = steps if len(groups) == 1 else steps // 2
+    if len(groups) > 1:
+        steps = steps // 2
+    # Rows are drawn before starts are, and for `_own_cost` after both: the order of draws is part of a seed's meaning.
     some = _thin(groups, most, random)
-    starts = _turn_by_moments(working, other, groups, shares, random) if start is None else [start]
+    starts = [start] if start is not None else _turn_by_moments(working, other, groups, shares, random)
     ends = [_refine(working, other, R, some, steps) for R in starts]
     # Costs are compared where distances are those of the other cloud, whitened or not.
     gaps = [(working @ R @ from_other)[pairs] - (S - s_mean)[partners] for R, pairs, partners in ends]
@@ -180,6 +186,7 @@ def _turn_by_moments(
         for _ in range(steps):
             last = R
             R = _orthogonal(first + second(R))
+            # Far below what tells rotations apart: more steps would only refine this one.
             if np.abs(R - last).max() < 1e-4:
                 break
         return R
@@ -189,6 +196,7 @@ def _turn_by_moments(
     rotations = sorted((turn_for(R, MOMENT_STEPS) for R in rotations[:PROMISING]), key=score, reverse=True)
     kept: list[FloatArray] = []
     for R in rotations:
+        # Starts that end closer than this, some three degrees, would be refined to the same rotation.
         if all(np.abs(R - other).max() > 0.05 for other in kept):
             kept.append(R)
     return kept[:REFINED]
@@ -212,20 +220,27 @@ def _starts(first: FloatArray, skewness: FloatArray, random: np.random.Generator
 
     by_means = signs(np.diag(first) < 0)
     d = len(first)
+    # The small term decides where the groups' means leave directions open.
     starts = [by_means, _orthogonal(first + 1e-9 * by_means), signs(skewness < 0)]
     for number in range(len(starts), STARTS):
-        starts.append(signs(random.random(d) < 0.5) if number % 2 else _orthogonal(random.normal(size=(d, d))))
+        # Other signs on the same axes are likelier than any rotation; both are tried in turn.
+        if number % 2:
+            starts.append(signs(random.random(d) < 0.5))
+        else:
+            starts.append(_orthogonal(random.normal(size=(d, d))))
     return starts
 
 
 def _orthogonal(M: FloatArray) -> FloatArray:
     """Return the orthogonal matrix R with the largest tr(R'M)."""
+    # Schönemann's solution of the orthogonal Procrustes problem; reflections are allowed.
     U, _, Vt = scipy.linalg.svd(M)
     return np.asarray(U @ Vt)
 
 
 def _thin(groups: Groups, most: int, random: np.random.Generator) -> Groups:
     """Draw no more rows of a group than its share of `most`, and of the others as many as make equally many pairs."""
+    # A matching of fewer than twenty rows would tell little of a group.
     most = max(20, most // len(groups))
 
     def some(rows: IntArray, n: int) -> IntArray:
@@ -260,11 +275,14 @@ def _own_cost(matched: FloatArray, S: FloatArray, groups: Groups, random: np.ran
     cost = 0.0
     n_pairs = 0
     for rows, others in groups:
+        # Two parts of one cloud, of the sizes that are matched above: a misfit of one is as close as clouds come.
         some, rest = np.split(random.permutation(others), [min(len(rows), len(others) // 2)])
         i, j = _assign(matched[some], matched[rest])
         cost += float(((S[some[i]] - S[rest[j]]) ** 2).sum())
         n_pairs += len(i)
-    return cost / n_pairs if cost > 0 else 1.0
+    if cost == 0:
+        return 1.0
+    return cost / n_pairs
 
 
 class ProcrustesAttack(Reconstructing):
@@ -347,14 +365,17 @@ class ProcrustesAttack(Reconstructing):
         def refine_overlay(
             clouds: tuple[FloatArray, FloatArray], whiten: bool, effort: Effort, found: Overlay
         ) -> Overlay:
+            # The same seed each time: settings differ by themselves, not by the rows that were drawn.
             random = np.random.default_rng(seed)
-            (own, others) = clouds
+            own, others = clouds
             return overlay(own, others, groups, whiten=whiten, random=random, effort=effort, start=found.rotation)
 
         tried = []
+        # The attacker does not know whether f standardises columns, nor how it scales components: all are tried.
         for standardize in (False, True):
             others = principal_components(P, Z.shape[1], standardize)
             own = principal_components(cloud, others.directions.shape[1], False)
+            # Both clouds need as many columns, and the shared rows may span fewer.
             others = replace(others, directions=others.directions[:, : own.directions.shape[1]])
             clouds = own.scores(cloud), others.scores(P)
             rough = [
@@ -369,9 +390,10 @@ class ProcrustesAttack(Reconstructing):
         self.misfit_ = self._overlay.misfit
         # What the directions leave out of the mean public row of each group.
         self._rest: dict[int, FloatArray] = {}
-        for group in () if public_groups is None else np.unique(public_groups):
-            mean = P[public_groups == group].mean(axis=0)[np.newaxis]
-            self._rest[int(group)] = (mean - self._public.rows(self._public.scores(mean)))[0]
+        if public_groups is not None:
+            for group in np.unique(public_groups):
+                mean = P[public_groups == group].mean(axis=0)[np.newaxis]
+                self._rest[int(group)] = (mean - self._public.rows(self._public.scores(mean)))[0]
         self.n_features_in_ = Z.shape[1]
         self.n_features_out_ = P.shape[1]
         return self

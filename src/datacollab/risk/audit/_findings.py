@@ -27,7 +27,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """Threat level: who attacks (name and title), with what in hand (noun phrases), by which attacks."""
+    """Threat level: who attacks (name and title), holding which things (noun phrases), by which attacks."""
 
     name: str
     title: str
@@ -86,10 +86,16 @@ class Metric:
 _METRICS = {name: Metric(**entries) for name, entries in _WORDS["measures"].items()}
 
 
+def kind_of(name: str) -> str:
+    """Return a measure's name in the table of measures: attributes, which the auditor names, have one entry there."""
+    if name.startswith("attribute "):
+        return "attribute"
+    return name
+
+
 def metric_of(name: str) -> Metric:
     """Find a measure by its name; an unknown one is reported, and counts for no criterion."""
-    kind = "attribute" if name.startswith("attribute ") else name
-    return _METRICS.get(kind) or Metric(meaning="", is_share=False)
+    return _METRICS.get(kind_of(name)) or Metric(meaning="", is_share=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +132,9 @@ class Finding:
     @property
     def upper(self) -> float:
         """Return the upper end of the interval, or the value itself if there is none."""
-        return self.value if self.high is None else self.high
+        if self.high is None:
+            return self.value
+        return self.high
 
     @property
     def floor(self) -> float:
@@ -170,7 +178,10 @@ def _mean(group: list[Finding]) -> Finding:
     means: dict[str, Any] = {}
     for name in ("value", "low", "high", "baseline", "control"):
         values = [getattr(finding, name) for finding in group]
-        means[name] = None if None in values else math.fsum(values) / len(values)
+        # A mean over some repetitions alone could not stand beside the value's, which is over all.
+        means[name] = None
+        if None not in values:
+            means[name] = math.fsum(values) / len(values)
     return replace(group[0], **means, per_seed=tuple(finding.value for finding in group))
 
 
@@ -178,7 +189,10 @@ def format_value(value: float | None, metric: str) -> str:
     """Format a value by its measure: per cent, with one decimal below ten, or two decimals; a dash stands for none."""
     if value is None or math.isnan(value) or not metric_of(metric).is_share:
         return decimal(value)
-    return f"{100 * value:.{1 if 0 < 100 * value < 9.95 else 0}f} %"
+    # From 9.95 on one decimal would round to "10.0", beside "10" for a hair more.
+    if 0 < 100 * value < 9.95:
+        return f"{100 * value:.1f} %"
+    return f"{100 * value:.0f} %"
 
 
 def decimal(value: float | None) -> str:
@@ -186,7 +200,10 @@ def decimal(value: float | None) -> str:
     if value is None or math.isnan(value):
         return "–"
     text = f"{value:.2f}"
-    return (text[1:] if float(text) == 0 and text.startswith("-") else text).replace("-", "−")
+    # A small negative number is not "−0.00".
+    if float(text) == 0:
+        text = text.removeprefix("-")
+    return text.replace("-", "−")
 
 
 def join_words(items: Sequence[str]) -> str:
@@ -212,7 +229,10 @@ def rating_of(finding: Finding) -> Rating:
     if not finding.is_measured:
         return "not tested"
     metric = metric_of(finding.metric)
-    absolute = finding.upper - _ROUNDING if metric.is_open else 0.0
+    # Among strangers the rate itself has a limit, whatever labels alone achieve: so medicines agencies judge it.
+    absolute = 0.0
+    if metric.is_open:
+        absolute = finding.upper - _ROUNDING
     green, amber = metric.limits
     if absolute > AMBER_LIMIT or (finding.excess - _ROUNDING > amber and not finding.is_inconclusive):
         return "red"
@@ -221,7 +241,9 @@ def rating_of(finding: Finding) -> Rating:
     if metric.is_partial:
         # Over all columns together, a single one that is disclosed hardly counts.
         return "not tested"
-    return "inconclusive" if finding.is_inconclusive else "green"
+    if finding.is_inconclusive:
+        return "inconclusive"
+    return "green"
 
 
 def strength(finding: Finding) -> tuple[int, float]:
@@ -242,6 +264,7 @@ def criterion_of(findings: Iterable[Finding], name: str) -> Criterion:
     judged = [(rating_of(finding), finding) for finding in named or telling or strongest.values()]
     if not judged:
         return Criterion(name=name, rating="not tested", finding=None, reason="No attack of this kind was made.")
+    # The worst measure decides: one way to single somebody out is enough.
     rating = min((rating for rating, _ in judged), key=RATINGS.index)
     deciding = max((finding for found, finding in judged if found == rating), key=lambda finding: finding.excess)
     reason = _reason(rating, deciding)
@@ -254,16 +277,21 @@ def criterion_of(findings: Iterable[Finding], name: str) -> Criterion:
 def _telling(finding: Finding) -> tuple[float, float]:
     """Return `strength`, but so that one attack's narrow interval does not make up for another's wide one."""
     rating, excess = strength(finding)
-    is_wide = rating_of(finding) == "inconclusive" and excess - _ROUNDING > metric_of(finding.metric).limits[0]
-    return (0.5 - _STRONGEST.index("green") if is_wide else rating), excess
+    # An attack that shows nothing, with an interval up to amber, stands between those that are amber and green.
+    if rating_of(finding) == "inconclusive" and excess - _ROUNDING > metric_of(finding.metric).limits[0]:
+        return 0.5 - _STRONGEST.index("green"), excess
+    return rating, excess
 
 
 def _reason(rating: Rating, finding: Finding) -> str:
     name = finding.metric
     held = _LEVELS[finding.level]["held"]
+    # These measures suppose an attacker who knows whom to look for.
     if name.startswith(("linkage", "re-identification", "open-world", "membership")):
         held = f"{held.replace(' and ', ', ')} and a list of candidates"
-    upper = "" if finding.high is None else f" (at most {format_value(finding.high, name)} by the attacks tried)"
+    upper = ""
+    if finding.high is not None:
+        upper = f" (at most {format_value(finding.high, name)} by the attacks tried)"
     reached = metric_of(name).said.format(value=format_value(finding.value, name) + upper, name=name.partition(" ")[2])
     without = ""
     if finding.baseline is not None:

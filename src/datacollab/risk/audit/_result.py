@@ -29,6 +29,7 @@ from ._findings import (
     decimal,
     format_value,
     join_words,
+    kind_of,
     metric_of,
     rating_of,
     strength,
@@ -108,18 +109,18 @@ class AuditResult:
             | {
                 "per_seed": " ".join(f"{value:.4g}" for value in finding.per_seed),
                 "criterion": metric_of(finding.metric).criterion or "",
-                "light": rating_of(finding) if metric_of(finding.metric).criterion else "",
+                "light": _light(finding),
             }
             for finding in self.findings
         ]
         return require("pandas", "cli").DataFrame(rows)
 
     def sentences(self) -> dict[str, str]:
-        """Say in natural frequencies what every threat level comes to, keyed by its name."""
+        """Say in natural frequencies how far each threat level gets, keyed by its name."""
         return {level.name: _sentence_of(self, level)[0] for level in self.levels}
 
     def summary(self) -> str:
-        """Say in plain lines what was found."""
+        """Sum up the findings in plain lines."""
         worst = ", ".join(str(record.index) for record in self.worst_records) or _NONE_WORST
         return "\n".join(
             [
@@ -133,7 +134,7 @@ class AuditResult:
                 "",
                 f"  Worst-placed records (positions): {worst}",
                 *([] if self.guarantee is None else [f"  Guarantee: {self.guarantee}"]),
-                *(f"  Not tested: {what}" for what in self.not_tested),
+                *(f"  Not tested: {gap}" for gap in self.not_tested),
             ]
         )
 
@@ -170,10 +171,20 @@ def _plain(value: Any) -> Any:
         return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
+    # JSON has no word for NaN and infinity.
     if isinstance(value, float) and not math.isfinite(value):
         return None
     # NumPy's numbers are none to the json module.
-    return value.item() if hasattr(value, "item") else value
+    if hasattr(value, "item"):
+        return value.item()
+    return value
+
+
+def _light(finding: Finding) -> str:
+    """Return a finding's rating, or "" for a measure that counts for no criterion."""
+    if not metric_of(finding.metric).criterion:
+        return ""
+    return rating_of(finding)
 
 
 def _write(text: str, path: str | Path | None) -> str:
@@ -191,7 +202,7 @@ _SUMMED_UP = (_POINTED, _OPEN, ("membership AUC",), ("membership TPR",), ("train
 
 
 def _sentence_of(result: AuditResult, level: Level) -> tuple[str, Finding | None, int]:
-    """Say what the strongest attack of a threat level would achieve; return its finding, and of how many it counts."""
+    """Say how far the strongest attack of a threat level would get; return its finding, and of how many it counts."""
     findings = [finding for finding in result.findings if finding.level == level.name and finding.is_measured]
 
     def strongest(metrics: Sequence[str]) -> Finding | None:
@@ -203,6 +214,7 @@ def _sentence_of(result: AuditResult, level: Level) -> tuple[str, Finding | None
     metric = finding.metric
     base = 100
     records = f"every 100 of your records, sought among {result.n_candidates:,} at a time"
+    # Where all records were attacked in one world, their true number says more than "of 100".
     if result.n_candidates == result.n_attacked == result.n_rows and metric != "membership AUC":
         base = result.n_rows
         records = f"your {result.n_rows:,} records"
@@ -210,7 +222,9 @@ def _sentence_of(result: AuditResult, level: Level) -> tuple[str, Finding | None
     def count(share: float) -> str:
         return f"{round(share * base):,}"
 
-    here = "" if finding.leak in ("nothing", "", *level.holds) else f" (here: {finding.leak})"
+    here = ""
+    if finding.leak not in ("nothing", "", *level.holds):
+        here = f" (here: {finding.leak})"
     without = f"by guessing, {count(finding.floor)}"
     if finding.baseline is not None:
         without = f"knowing labels alone, {count(finding.baseline)}"
@@ -220,7 +234,9 @@ def _sentence_of(result: AuditResult, level: Level) -> tuple[str, Finding | None
         interval = f" (95 % interval {count(finding.low)} to {count(finding.high)})"
     is_search = metric_of(metric).is_search
     attacker = f"an attacker who holds {join_words(level.holds)}{here}"
-    text = NOT_FOUND if is_search and finding.value <= 0 else metric_of(metric).sentence
+    text = metric_of(metric).sentence
+    if is_search and finding.value <= 0:
+        text = NOT_FOUND
     text = text.format(records=records, attacker=attacker, reached=reached, interval=interval, without=without)
     strangers = result.n_open_candidates - result.n_candidates
     if metric in _OPEN:
@@ -233,10 +249,12 @@ def _sentence_of(result: AuditResult, level: Level) -> tuple[str, Finding | None
 
 
 def _facts(result: AuditResult) -> list[str]:
-    """List what was audited, in a few short phrases."""
-    attacked = "" if result.n_attacked >= result.n_rows else f", {result.n_attacked:,} of them under attack"
+    """List the sizes of the audit and the obfuscator, in a few short phrases."""
+    records = f"{result.n_rows:,} records"
+    if result.n_attacked < result.n_rows:
+        records += f", {result.n_attacked:,} of them under attack"
     return [
-        f"{result.n_rows:,} records{attacked}",
+        records,
         f"obfuscator {result.obfuscator}",
         f"{result.n_components:,} columns shared",
         f"{result.n_anchors:,} anchor rows",
@@ -244,14 +262,15 @@ def _facts(result: AuditResult) -> list[str]:
 
 
 def _reason(result: AuditResult, criterion: Criterion) -> str:
-    """Return a criterion's reason, and what is proven about it, if anything."""
-    said = [
+    """Return a criterion's reason, and the bounds proven for it, if any."""
+    bounds = [
         f"{metric.partition(' ')[2]} {format_value(bound, metric)}"
         for metric, bound in result.proven.items()
         if metric_of(metric).criterion == criterion.name
     ]
-    proven = f" Proven, for any attack on the share: {', '.join(said)} at most." if said else ""
-    return criterion.reason + proven
+    if not bounds:
+        return criterion.reason
+    return f"{criterion.reason} Proven, for any attack on the share: {', '.join(bounds)} at most."
 
 
 _TEMPLATE = Template(Path(__file__).with_name("page.html").read_text(encoding="utf-8"))
@@ -278,14 +297,18 @@ def _text(text: object) -> str:
 
 
 def _bullets(items: Sequence[str]) -> str:
+    if not items:
+        return "<p>Nothing stated.</p>"
     listed = "".join(f"<li>{_text(item)}</li>" for item in items)
-    return f"<ul>{listed}</ul>" if items else "<p>Nothing stated.</p>"
+    return f"<ul>{listed}</ul>"
 
 
 def _page(result: AuditResult) -> str:
     """Build the page: HTML that needs nothing from outside."""
     criteria = result.all_criteria()
-    n = 1 if result.seeds is None else len(result.seeds)
+    n = 1
+    if result.seeds is not None:
+        n = len(result.seeds)
     among = f"; or from {result.n_open_candidates:,}, with strangers among them"
     sizes = {name: f"{getattr(result, name):,}" for name in vars(result) if name.startswith("n_")}
     records = "".join(f"<li>{one.index} <small>{_text(one.level)}</small></li>" for one in result.worst_records)
@@ -295,9 +318,7 @@ def _page(result: AuditResult) -> str:
         '<section aria-labelledby="guarantee"><h2 id="guarantee">Differential privacy</h2>'
         f"<p>{_text(result.guarantee)}</p></section>\n"
     )
-    metrics = dict.fromkeys(
-        "attribute" if one.metric.startswith("attribute ") else one.metric for one in result.findings
-    )
+    metrics = dict.fromkeys(kind_of(one.metric) for one in result.findings)
     levels = _table(
         ["Level", "Who", "Holds", "Attacks"],
         [("", [one.name, one.title, "; ".join(one.holds), "; ".join(one.attacks)]) for one in result.levels],
@@ -350,7 +371,9 @@ def _card(result: AuditResult, criterion: Criterion) -> str:
         of_level = [one for one in result.findings if one.level == level.name]
         ratings[level.name] = criterion_of(of_level, criterion.name).rating
     tried = [f"<span>{_text(each)}\u00a0{_shape(of)}</span>" for each, of in ratings.items() if of != "not tested"]
-    levels = f'<p class="levels">{" ".join(tried)}</p>' if tried else ""
+    levels = ""
+    if tried:
+        levels = f'<p class="levels">{" ".join(tried)}</p>'
     return (
         f'<article class="card {criterion.rating.replace(" ", "-")}"><h3>{_text(criterion.name.capitalize())} '
         f'{rating_badge(criterion.rating)}</h3><p class="question">{_text(CRITERIA[criterion.name])}</p>'
@@ -394,10 +417,11 @@ def _table(names: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]], *, c
     """Build a table of rows (class, entries); the first four columns are texts, the first of them a heading."""
 
     def cell(position: int, entry: str) -> str:
-        tag, scope = ("th", ' scope="row"') if position == 0 else ("td", "")
-        numeric = ' class="number"' if position >= 4 else ""
-        label = f' data-name="{_text(names[position])}"' if position else ""
-        return f"<{tag}{scope}{numeric}{label}>{_text(entry)}</{tag}>"
+        if position == 0:
+            return f'<th scope="row">{_text(entry)}</th>'
+        numeric = ' class="number"' * (position >= 4)
+        # On a narrow page the style puts each entry on a line of its own, after the name of its column.
+        return f'<td{numeric} data-name="{_text(names[position])}">{_text(entry)}</td>'
 
     head = "".join(
         f'<th scope="col"{" class=number" * (position >= 4)}>{_text(name)}</th>' for position, name in enumerate(names)
@@ -426,11 +450,13 @@ def _findings(findings: Iterable[Finding], deciding: Sequence[Finding | None], c
         value, low, high, *others = (
             format_value(each, one.metric) for each in (one.value, one.low, one.high, *compared)
         )
+        interval = "–"
+        if one.low is not None and one.high is not None:
+            interval = f"{low.removesuffix(' %')} to {high}"
         entries = [
-            *(one.level, one.leak, one.metric, one.attack, value),
-            "–" if one.low is None or one.high is None else f"{low.removesuffix(' %')} to {high}",
+            *(one.level, one.leak, one.metric, one.attack, value, interval),
             *(*others, f"{one.n:,}", " ".join(decimal(each) for each in one.per_seed) or "–"),
-            rating_of(one) if metric_of(one.metric).criterion else "reported",
+            _light(one) or "reported",
         ]
         rows.append(("headline" if one in deciding else "", entries))
     return _table(_COLUMNS, rows, caption=caption, kind="findings")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -32,7 +32,7 @@ from ._findings import (
     rating_of,
 )
 from ._result import AuditResult
-from ._scenario import Scenario, make_scenario
+from ._scenario import Scenario, TargetedRows, make_scenario
 from ._trials import Attribute, Outcome, Trial, Trials
 
 _POINTED = ("re-identification@1", "open-world re-identification", "linkage", "open-world linkage")
@@ -47,12 +47,31 @@ def _assumptions(scenario: Scenario) -> list[str]:
         sentences.append(SAID["open_world"].format(n=len(scenario.decoys)))
     if scenario.public is None:
         sentences.append(SAID["no_public"])
+    elif scenario.public_target is None:
+        sentences.append(SAID["public"].format(n=len(scenario.public)))
     else:
-        how = "public" if scenario.public_target is None else "public_with_targets"
-        sentences.append(SAID[how].format(n=len(scenario.public)))
+        sentences.append(SAID["public_with_targets"].format(n=len(scenario.public)))
+    # A target that one row alone has, and shares as it is, finds the row whatever hides its features.
     if scenario.given_away > 0:
         sentences.append(SAID["given_away"].format(percent=100 * scenario.given_away))
-    return [*sentences, SAID["scaled"]] if (scenario.scale != 1).any() else sentences
+    if (scenario.scale != 1).any():
+        sentences.append(SAID["scaled"])
+    return sentences
+
+
+def _missing_need(level: str, attacks: Collection[str] | None) -> str:
+    """Say why no attack of a level was made, in words that end a sentence."""
+    asked = {*LEVELS[level].attacks}
+    # Wherever f_k is estimated, distances to the share tell members from others as well.
+    if FORWARD in asked:
+        asked.add("membership")
+    if attacks is not None:
+        asked &= {*attacks}
+    if not asked:
+        return "none of its attacks was asked for"
+    if asked == {"membership"}:
+        return "needs rows of the same kind that nobody holds"
+    return f"needs {NEEDS[level]}"
 
 
 def _not_tested(
@@ -66,12 +85,9 @@ def _not_tested(
     found = {finding.level for finding in findings}
     sentences = [f"{name} ({level.title}): not asked for." for name, level in LEVELS.items() if name not in levels]
     for name in levels:
-        if name in found or any(each.startswith(f"{name}:") for each in left):
-            continue
-        made = {*LEVELS[name].attacks, *(("membership",) if FORWARD in LEVELS[name].attacks else ())}
-        asked = made if attacks is None else made & set(attacks)
-        why = f"needs {'rows of the same kind that nobody holds' if asked == {'membership'} else NEEDS[name]}"
-        sentences.append(f"{name} ({LEVELS[name].title}): {why if asked else 'none of its attacks was asked for'}.")
+        # Attacks that the clock left out are listed by name, below.
+        if name not in found and not any(each.startswith(f"{name}:") for each in left):
+            sentences.append(f"{name} ({LEVELS[name].title}): {_missing_need(name, attacks)}.")
     if left:
         sentences.append(f"The time was up before {len(left)} attacks: {'; '.join(sorted(left))}.")
     metrics = {finding.metric for finding in findings}
@@ -91,9 +107,9 @@ _LARGEST_MARGIN = 1e6
 """Records that are listed, and the margin of a row that was reconstructed exactly."""
 
 
-@one_thread
 def _check_attribute(name: str, attribute: object, n_columns: int) -> None:
-    """Refuse what names no columns of the table by number."""
+    """Refuse an attribute that names no columns of the table by number."""
+    # A function of the table can only be checked by its values, once there are some.
     if callable(attribute):
         return
     columns = np.asarray(attribute).ravel()
@@ -114,6 +130,7 @@ def _check_names(levels: Collection[str] | None, attacks: Collection[str] | None
         raise AgreementError(f"Unknown attack {unknown[0]!r}; choose from {', '.join(ATTACKS)}.")
 
 
+@one_thread
 def audit(
     party: Party,
     X: ArrayLike,
@@ -200,34 +217,20 @@ def audit(
     for name, attribute in (attributes or {}).items():
         _check_attribute(name, attribute, np.shape(X)[1])
     asked = [level for level in LEVELS if levels is None or level in levels]
-    scenario = make_scenario(
-        party, X, anchor, anchor_target, (public, public_target), (control, control_target), y, n_attacked, random
-    )
+    held = TargetedRows(public, public_target)
+    apart = TargetedRows(control, control_target)
+    scenario = make_scenario(party, X, TargetedRows(anchor, anchor_target), held, apart, y, n_attacked, random)
     statement = None
     proven = {}
     with suppress(NoGuaranteeError):
         guarantee = party.guarantee(anchor)
         statement = guarantee.statement
         proven = {"membership AUC": guarantee.auc_at_most, "membership TPR": guarantee.tpr_at_most(0.01)}
-    deadline = math.inf if time_budget is None else started + time_budget
+    deadline = math.inf
+    if time_budget is not None:
+        deadline = started + time_budget
     trials = Trials(scenario, attributes or {}, artefacts or {}, random, deadline)
-    made: list[tuple[Trial, Outcome]] = []
-    left: set[str] = set()
-
-    def is_asked(trial: Trial) -> bool:
-        return attacks is None or trial.attack.removesuffix(WITH_LABELS) in attacks
-
-    total = 0 if progress is None else n_seeds * trials.count(asked, is_asked)
-    for _ in range(n_seeds):
-        for trial in (trial for level in asked for trial in trials.of(level)):
-            if not is_asked(trial):
-                continue
-            if left or time.monotonic() > deadline:
-                left.add(f"{trial.level}: {trial.attack}")
-                continue
-            if progress is not None:
-                progress(len(made), max(total, len(made) + 1), f"{trial.level}: {trial.attack}")
-            made.append((trial, trial.run()))
+    made, left = _make_trials(trials, asked, attacks, n_seeds, deadline, progress)
     findings = mean_findings(outcome.findings for _, outcome in made)
     remarks = (remark for _, outcome in made for remark in outcome.remarks)
     return AuditResult(
@@ -241,6 +244,7 @@ def audit(
         n_components=scenario.Z.shape[1],
         findings=findings,
         levels=tuple(LEVELS[level] for level in asked),
+        # To name single records would be an answer about them that the guarantee does not cover.
         worst_records=() if statement else _worst(scenario, made, findings),
         assumptions=(*_assumptions(scenario), *scenario.remarks, *remarks),
         not_tested=tuple(_not_tested(scenario, asked, findings, left, attacks)),
@@ -251,6 +255,40 @@ def audit(
         guarantee=statement,
         proven=proven,
     )
+
+
+def _make_trials(
+    trials: Trials,
+    levels: Sequence[str],
+    attacks: Collection[str] | None,
+    n_seeds: int,
+    deadline: float,
+    progress: Callable[[int, int, str], None] | None,
+) -> tuple[list[tuple[Trial, Outcome]], set[str]]:
+    """Make the attacks that are asked for, with their outcomes, and name those that the deadline left out."""
+
+    def is_asked(trial: Trial) -> bool:
+        return attacks is None or trial.attack.removesuffix(WITH_LABELS) in attacks
+
+    total = 0
+    if progress is not None:
+        total = n_seeds * trials.count(levels, is_asked)
+    made: list[tuple[Trial, Outcome]] = []
+    left: set[str] = set()
+    # Trials draw as they come, so each is made before the next is asked for; one left out draws as well.
+    for trial in (trial for _ in range(n_seeds) for level in levels for trial in trials.of(level)):
+        name = f"{trial.level}: {trial.attack}"
+        if not is_asked(trial):
+            continue
+        # Once one is left out all are: repetitions would otherwise differ in their attacks.
+        if left or time.monotonic() > deadline:
+            left.add(name)
+            continue
+        if progress is not None:
+            # More may come than were counted, where an attack depends on another's outcome.
+            progress(len(made), max(total, len(made) + 1), name)
+        made.append((trial, trial.run()))
+    return made, left
 
 
 def _worst(

@@ -1,4 +1,4 @@
-"""The party's rows and share under attack, and what an attacker holds besides."""
+"""The party's rows and share under attack, and all else that an attacker holds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,7 +45,9 @@ class TargetNumbers:
             return np.zeros(len(target), dtype=np.int64)
         if self.kind is TargetKind.EFFECT:
             return np.asarray(target["outcome"] - self.low + self.apart * target["treatment"])
-        treated = target["treatment"] if self.kind is TargetKind.SURVIVAL_EFFECT else 0
+        treated: Any = 0
+        if self.kind is TargetKind.SURVIVAL_EFFECT:
+            treated = target["treatment"]
         return np.asarray(np.where(target["event"], 1.0, -1.0) * (target["time"] + self.apart * treated))
 
     def targets(self, numbers: FloatArray) -> NDArray[Any]:
@@ -56,12 +58,16 @@ class TargetNumbers:
             return no_target(len(numbers))
         if self.kind is TargetKind.SURVIVAL:
             return survival_target(numbers > 0, np.abs(numbers))
-        size = numbers if self.kind is TargetKind.EFFECT else np.abs(numbers)
+        # The sign tells an event that was seen from one that was not; a time itself is never negative.
+        size = numbers
+        if self.kind is TargetKind.SURVIVAL_EFFECT:
+            size = np.abs(numbers)
+        # The treated lie ten spans from the others, so that no rounding takes one past the middle.
         treated = size > self.apart / 2
-        rest = size - self.apart * treated
+        outcome = size - self.apart * treated
         if self.kind is TargetKind.EFFECT:
-            return effect_target(treated, rest + self.low)
-        return effect_target(treated, event=numbers > 0, time=rest)
+            return effect_target(treated, outcome + self.low)
+        return effect_target(treated, event=numbers > 0, time=outcome)
 
 
 def target_numbers(target: NDArray[Any]) -> TargetNumbers:
@@ -79,6 +85,7 @@ def single_out(target: NDArray[Any], shown: NDArray[Any]) -> list[str]:
     """Say how many rows have a time that no other has, before and after rounding, if there are times."""
     if "time" not in (target.dtype.names or ()):
         return []
+    # Sharing times as rounded is the party's own defence, so both figures are given: before it and after.
     exact, rounded = (100 * np.sum(np.unique(each, return_counts=True)[1] == 1) / len(each) for each in (target, shown))
     return [
         f"{exact:.0f} % of the rows have a time, with all else of their target, that no other row of the party "
@@ -91,7 +98,9 @@ def with_numbers(share: Share, coding: TargetNumbers) -> Share:
     """Return the share with numbers for targets."""
     if coding.kind is TargetKind.SINGLE:
         return share
-    anchor_target = None if share.anchor_target is None else coding.numbers(share.anchor_target)
+    anchor_target = share.anchor_target
+    if anchor_target is not None:
+        anchor_target = coding.numbers(anchor_target)
     return replace(share, target=coding.numbers(share.target), anchor_target=anchor_target)
 
 
@@ -167,7 +176,7 @@ _UNEVEN = 3.0
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Scenario:
-    """Rows of one party, known to the auditor alone, and what attackers may hold; rows but `table` in units of `scale`.
+    """Rows of one party, known to the auditor alone, and those of attackers; rows but `table` in units of `scale`.
 
     `X` and `Z` are the rows under attack and their representation, at positions `index` in the table and `places` in
     the share, in `groups` that are closed worlds.  Nobody holds the `outsiders`: non-members, and decoys.  If it
@@ -227,12 +236,16 @@ class Scenario:
     @property
     def people(self) -> FloatArray:
         """Stack the originals under attack and the outsiders."""
-        return self.X if self.outsiders is None else np.vstack([self.X, self.outsiders])
+        if self.outsiders is None:
+            return self.X
+        return np.vstack([self.X, self.outsiders])
 
     @property
     def decoys(self) -> FloatArray:
         """Return rows that stand among the originals in the open world; the attacker holds none of them."""
-        return self.X[:0] if self.outsiders is None else self.outsiders[: (_OPEN_WORLD - 1) * len(self.groups[0])]
+        if self.outsiders is None:
+            return self.X[:0]
+        return self.outsiders[: (_OPEN_WORLD - 1) * len(self.groups[0])]
 
     @property
     def can_be_remade(self) -> bool:
@@ -270,6 +283,7 @@ class Scenario:
     @property
     def mean_rows(self) -> FloatArray:
         """Return the guess of an attacker who knows the domain alone."""
+        # Anchor rows may be made up, so public ones tell more of the domain.
         known = self.anchor if self.public is None else self.public
         return np.broadcast_to(known.mean(axis=0), self.X.shape)
 
@@ -288,13 +302,14 @@ class _Tables:
     def read(cls, party: Party, X: Any, anchor: Any, public: Any, control: Any, fit_on: Any) -> _Tables:
         """Check tables; columns of codes become zeros and ones, which attackers see and reconstruct."""
         tables = {"X": X, "anchor": anchor, "public": public, "control": control, "fit_on": fit_on}
-        given = {name: rows for name, rows in tables.items() if rows is not None}
-        if not all(map(has_numbers_alone, given.values())):
-            others = [rows for name, rows in given.items() if name != "X"]
+        present = {name: rows for name, rows in tables.items() if rows is not None}
+        # Categories are coded over all tables, so that one that X lacks has a column, too.
+        if not all(map(has_numbers_alone, present.values())):
+            others = [rows for name, rows in present.items() if name != "X"]
             encoder = TableEncoder(f"Party {party.name!r}: a table of the audit").fit(X, beside=others)
-            given = {name: encoder.transform(rows) for name, rows in given.items()}
+            present = {name: encoder.transform(rows) for name, rows in present.items()}
         checked = {
-            name: check_rows(rows, f"Party {party.name!r}: {name}", AgreementError) for name, rows in given.items()
+            name: check_rows(rows, f"Party {party.name!r}: {name}", AgreementError) for name, rows in present.items()
         }
         for name in ("anchor", "public", "control"):
             if name in checked:
@@ -303,52 +318,49 @@ class _Tables:
         return cls(own=checked["X"], anchor=checked["anchor"], **optional)
 
 
+class TargetedRows(NamedTuple):
+    """Rows as an auditor gives them, with their targets; None stands for either that is not given."""
+
+    rows: Any
+    target: Any
+
+
 def make_scenario(
     party: Party,
     X: ArrayLike,
-    anchor: ArrayLike,
-    anchor_target: ArrayLike | None,
-    public: tuple[Any, Any],
-    control: tuple[Any, Any],
+    anchor: TargetedRows,
+    public: TargetedRows,
+    control: TargetedRows,
     y: ArrayLike | None,
     n_attacked: int,
     random: np.random.RandomState,
 ) -> Scenario:
-    """Bring all rows into one form, and draw those under attack; public and control rows come with their targets."""
+    """Bring all rows into one form, and draw those under attack."""
     X = party._plain(X)
-    anchor = party._plain(anchor, "the anchor")
+    anchor = anchor._replace(rows=party._plain(anchor.rows, "the anchor"))
     fit_on = party._plain(party.fit_on, "fit_on")
-    public, control = (
-        (rows if rows is None else party._plain(rows, f"the {name} rows"), known)
-        for name, (rows, known) in (("public", public), ("control", control))
-    )
-    if control[0] is None and public[0] is not None:
-        parts = split_public(*public, random)
-        public = parts[:2]
-        control = parts[2:]
+    public = _plain_rows(party, public, "the public rows")
+    control = _plain_rows(party, control, "the control rows")
+    # Draws follow in this order: rows kept apart, strangers, rows under attack, leaks, targets of the table.
+    if control.rows is None and public.rows is not None:
+        public, control = _keep_apart(public, random)
     if not party.was_fitted_on(X):
         raise AgreementError(
             f"Party {party.name!r} was not fitted on these {_num_samples(X)} rows of X in this order, with these "
             "columns; give exactly the table that was given to fit."
         )
-    original, order = party.share_with_order(anchor, anchor_target)
+    original, order = party.share_with_order(anchor.rows, anchor.target)
     coding = target_numbers(original.target)
     share = with_numbers(original, coding)
-    tables = _Tables.read(party, X, anchor, public[0], control[0], fit_on)
+    tables = _Tables.read(party, X, anchor.rows, public.rows, control.rows, fit_on)
     raw = tables.own
+    # Anchor rows may be made up and have ranges of their own, so public rows come first.
     scale = _scale(np.vstack([raw, tables.anchor if tables.public is None else tables.public]))
-    known = tables.public
-    known_target = _other_targets(public[1], known, party, "public_target", coding)
-    other_target = _other_targets(control[1], tables.control, party, "control_target", coding)
+    known_target = _other_targets(public.target, tables.public, party, "public_target", coding)
+    other_target = _other_targets(control.target, tables.control, party, "control_target", coding)
     own_target = _own_targets(y, party, X, share, order, coding)
     remarks = single_out(party.fitted_target, party.shown_target(party.fitted_target))
-    if known is not None:
-        # An attacker who held the party's own rows would have nothing to find out.
-        keep = ~rows_among(known, raw)
-        known = known[keep]
-        known_target = _take(known_target, keep)
-        if n_dropped := int((~keep).sum()):
-            remarks.append(f"{n_dropped} public rows are the party’s own, and were left out.")
+    known, known_target = _drop_own_rows(tables.public, known_target, raw, remarks)
     if n_in_anchor := int(rows_among(tables.anchor, raw).sum()):
         remarks.append(f"{n_in_anchor} anchor rows are the party’s own: every party sees them as they are.")
     kept = _draw_outsiders(tables, remarks, random)
@@ -360,16 +372,16 @@ def make_scenario(
     leak = np.sort(random.permutation(len(tables.anchor))[:_LONGEST_LEAK])
     outsiders = None
     outsider_target = None
+    controls = None
+    control_target = None
     if tables.control is not None and len(kept):
         outsiders = tables.control[kept]
         outsider_target = _take(other_target, kept)
-    controls = None
-    control_target = None
-    # A defence treats all rows together, so that single other rows cannot be put beside them.
-    if len(kept) and not party.defences:
-        rows = kept[:_CANDIDATES]
-        controls = party.obfuscate(_safe_indexing(control[0], rows))
-        control_target = _take(other_target, rows)
+        # A defence treats all rows together, so that single other rows cannot be put beside them.
+        if not party.defences:
+            rows = kept[:_CANDIDATES]
+            controls = party.obfuscate(_safe_indexing(control.rows, rows))
+            control_target = _take(other_target, rows)
     recipe = None
     if party.defences:
         recipe = recipe_of(party, share.anchor_representation, original.anchor_target, coding)
@@ -405,6 +417,28 @@ def make_scenario(
     )
 
 
+def _plain_rows(party: Party, given: TargetedRows, name: str) -> TargetedRows:
+    if given.rows is None:
+        return given
+    return given._replace(rows=party._plain(given.rows, name))
+
+
+def _keep_apart(public: TargetedRows, random: np.random.RandomState) -> tuple[TargetedRows, TargetedRows]:
+    parts = split_public(*public, random)
+    return TargetedRows(*parts[:2]), TargetedRows(*parts[2:])
+
+
+def _drop_own_rows(known: FloatArray | None, target: Any, own: FloatArray, remarks: list[str]) -> tuple[Any, Any]:
+    """Return public rows and targets without the party's own rows; say how many these were."""
+    if known is None:
+        return None, target
+    # An attacker who held the party's own rows would have nothing to find out.
+    keep = ~rows_among(known, own)
+    if n_dropped := int((~keep).sum()):
+        remarks.append(f"{n_dropped} public rows are the party’s own, and were left out.")
+    return known[keep], _take(target, keep)
+
+
 def _draw_outsiders(tables: _Tables, remarks: list[str], random: np.random.RandomState) -> IntArray:
     """Draw rows of the control table that nobody holds; say how many were held, and left out."""
     if tables.control is None:
@@ -425,9 +459,13 @@ def _candidate_targets(
     """Return the targets of all candidates, or None if an attacker cannot know them all."""
     if own is None or (outsiders is not None and of_outsiders is None):
         return None
-    targets = own if of_outsiders is None else np.concatenate([own, of_outsiders])
+    targets = own
+    if of_outsiders is not None:
+        targets = np.concatenate([own, of_outsiders])
     # A defence sends means of targets, which of whole numbers are none.
-    return targets.astype(share.target.dtype) if share.target.dtype.kind == "f" else targets
+    if share.target.dtype.kind == "f":
+        return targets.astype(share.target.dtype)
+    return targets
 
 
 def _table_targets(own: NDArray[Any] | None, share: Share, n_rows: int, random: np.random.RandomState) -> NDArray[Any]:
@@ -442,7 +480,9 @@ def _table_targets(own: NDArray[Any] | None, share: Share, n_rows: int, random: 
 
 def _take(values: Any, rows: IntArray | NDArray[np.bool_]) -> Any:
     """Return some rows; None stays None."""
-    return None if values is None else _safe_indexing(values, rows)
+    if values is None:
+        return None
+    return _safe_indexing(values, rows)
 
 
 def _in_units(rows: FloatArray | None, scale: FloatArray) -> FloatArray | None:
@@ -454,6 +494,7 @@ def split_public(
 ) -> tuple[Any, Any, Any, Any]:
     """Draw public rows that the attacker keeps, and some that nobody holds, each with their targets."""
     order = random.permutation(_num_samples(public))
+    # Two thirds stay with the attacker, who needs them to learn from; 900 give nine strangers for each candidate.
     held = min(_OUTSIDERS, len(order) // 3)
     known = order[held:]
     apart = order[:held]

@@ -1,4 +1,4 @@
-"""The attacks of an audit, one after the other, and what reconstructions, estimates of f_k and scores give away."""
+"""The attacks of an audit, one after the other, and measures of their reconstructions, estimates of f_k and scores."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Leak:
-    """Pairs of anchor rows and their representation that an attacker holds, and what it makes of them.
+    """Pairs of anchor rows and their representation that an attacker holds, and the attacker's estimates from them.
 
     `reconstructed` keeps the rows under attack as each attack reconstructs them.
     """
@@ -134,7 +134,9 @@ class Leak:
     def averaged(self) -> FloatArray | None:
         """Average the reconstructions of the attacks in `AVERAGED`, if all were made."""
         found = [self.reconstructed[attack] for attack in AVERAGED if attack in self.reconstructed]
-        return np.asarray(np.mean(found, axis=0)) if len(found) == len(AVERAGED) else None
+        if len(found) < len(AVERAGED):
+            return None
+        return np.asarray(np.mean(found, axis=0))
 
     @cached_property
     def emulator_attack(self) -> EmulatorAttack:
@@ -153,7 +155,9 @@ class Leak:
     @property
     def best_map(self) -> Emulate:
         """Return the affine estimate of f_k if it is close: it is exact to rounding then, as no kernel can be."""
-        return self.affine if self.affine.is_close else self.emulator
+        if self.affine.is_close:
+            return self.affine
+        return self.emulator
 
     @cached_property
     def maps(self) -> list[ForwardMap]:
@@ -189,6 +193,7 @@ class Trials:
         self._artefacts = artefacts
         self._random = random
         self._deadline = deadline
+        # Drawn before any attack, so that the same labels have the same baseline for all attacks.
         guesses = [self._values(rows) for rows in scenario.label_only for _ in range(_TIE_DRAWS)]
         self._label_only = {
             metric: float(np.reshape([one[metric] for one in guesses], (-1, _TIE_DRAWS)).mean(axis=1).max())
@@ -203,7 +208,7 @@ class Trials:
         return sum(is_asked(trial) for level in levels for trial in apart.of(level))
 
     def of(self, level: str) -> Iterator[Trial]:
-        """Yield the attacks of one threat level that have what they need, to be run one by one, as they come."""
+        """Yield the attacks of one threat level that lack nothing they need, to be run one by one, as they come."""
         scenario = self._scenario
         if level == "T0":
             yield from self._zero_leak()
@@ -231,18 +236,24 @@ class Trials:
             "public_target": scenario.public_target,
             "anchor_target": scenario.anchor_target,
         }
-        for informed in (False, True) if scenario.public_target is not None else (False,):
+        ways: dict[str, dict[str, Any]] = {"Procrustes": {}}
+        if scenario.public_target is not None:
+            ways["Procrustes" + WITH_LABELS] = targets
+        for name, labels in ways.items():
+            # The seed is drawn as the attack comes up, after all that the attacks before it drew.
             attack = ProcrustesAttack(random_state=self._random.randint(2**31))
-            reconstruct = _learning(attack.fit, scenario.shared, **known, **(targets if informed else {}))
-            yield self._reconstructing(nothing, "Procrustes" + WITH_LABELS * informed, reconstruct)
+            reconstruct = _learning(attack.fit, scenario.shared, **known, **labels)
+            yield self._reconstructing(nothing, name, reconstruct)
 
     def _leak(self, level: str, name: str, rows: IntArray) -> Leak:
         scenario = self._scenario
-        target = None if scenario.anchor_target is None else scenario.anchor_target[rows]
+        target = scenario.anchor_target
+        if target is not None:
+            target = target[rows]
         return Leak(level, name, scenario, scenario.anchor[rows], scenario.anchor_representation[rows], target)
 
     def _leaks(self, level: str) -> Iterator[Leak]:
-        """Yield what has leaked, one after the other."""
+        """Yield a level's leaks, one after the other."""
         n = len(self._scenario.anchor)
         target = self._scenario.anchor_target
         if level == "T2":
@@ -254,6 +265,7 @@ class Trials:
                 yield self._leak(level, f"{count} anchor rows at random", rows)
         if target is None:
             return
+        # A leak that is no random sample: a ward's rows, say, or those of the mildest cases.
         if target.dtype.kind == "f":
             rows = np.flatnonzero(target <= np.quantile(target, _LEAKED_SHARE))
             name = f"the {len(rows)} anchor rows with the lowest targets"
@@ -268,16 +280,21 @@ class Trials:
     def _pair(self, leak: Leak) -> Iterator[Trial]:
         scenario = self._scenario
         where = (leak.level, leak.name)
+        # Public rows without targets would be of no class, so an attack uses all targets or none.
         labels = scenario.anchor_target is not None and (scenario.public is None or scenario.public_target is not None)
-        targets = {"target": leak.target, "public_target": scenario.public_target}
+        known = {"public": scenario.public}
+        ways: dict[str, dict[str, Any]] = {"": known}
+        if labels:
+            ways[WITH_LABELS] = known | {"target": leak.target, "public_target": scenario.public_target}
         for attack, make in _PAIRED.items():
             if make.needs_public and scenario.public is None:
                 continue
-            learner = leak.emulator_attack if make is EmulatorAttack else make()
-            for informed in (False, True) if labels else (False,):
-                known = {"public": scenario.public} | (targets if informed else {})
-                reconstruct = _learning(learner.fit, leak.representation, leak.original, **known)
-                yield self._reconstructing(leak, attack + WITH_LABELS * informed, reconstruct)
+            learner = make()
+            if make is EmulatorAttack:
+                learner = leak.emulator_attack
+            for ending, tables in ways.items():
+                reconstruct = _learning(learner.fit, leak.representation, leak.original, **tables)
+                yield self._reconstructing(leak, attack + ending, reconstruct)
         for _ in range(1 + labels):
             # No attack takes these: the published figures rest on what is drawn after them.
             self._random.randint(2**31)
@@ -298,16 +315,24 @@ class Trials:
         informed = attack.endswith(WITH_LABELS)
 
         def make() -> Outcome:
-            # One call for all, since it may fit.
             Z = scenario.Z
-            target = scenario.target
-            controls = None if informed and scenario.control_target is None else scenario.control_representation
-            if controls is not None:
-                Z = np.vstack([Z, controls])
-                target = np.concatenate([target, scenario.control_target]) if informed else target
-            rows = reconstruct(Z, target if informed else None)
+            target = None
+            controls = scenario.control_representation
+            if informed:
+                target = scenario.target
+                # An attack that uses targets cannot be made on controls without any.
+                if scenario.control_target is None:
+                    controls = None
+            if controls is None:
+                rows = reconstruct(Z, target)
+                leak.reconstructed[attack] = rows
+                return self._outcome(rows, None)
+            if target is not None:
+                target = np.concatenate([target, scenario.control_target])
+            # One call for all, since it may fit.
+            rows = reconstruct(np.vstack([Z, controls]), target)
             leak.reconstructed[attack] = rows[:n]
-            return self._outcome(rows[:n], None if controls is None else rows[n:])
+            return self._outcome(rows[:n], rows[n:])
 
         return Trial(leak.level, leak.name, attack, make)
 
@@ -333,6 +358,7 @@ class Trials:
         n = len(self._scenario.X)
         found = list(_matches(scenario, (X, scenario.decoys, rows), self._random))
         squared = ((X - rows) ** 2).sum(axis=1)
+        # The better of the guesses by labels: an attacker without the share would take it.
         within = min((((X - guess) ** 2).sum(axis=1) for guess in scenario.label_only), key=np.sum)
         found.append(self._one_less_ratio("R2c", squared, within))
         found.append(self._one_less_ratio("R2", squared, ((X - scenario.mean_rows) ** 2).sum(axis=1)))
@@ -348,6 +374,7 @@ class Trials:
     def _one_less_ratio(self, metric: str, numerator: FloatArray, denominator: FloatArray) -> Finding:
         """Compute 1 - sum / sum over rows, with a bootstrap interval over the rows."""
         n = len(numerator)
+        # Without spread there is nothing to guess; NaN stands for "not measured", and is not rated.
         if denominator.sum() == 0:
             return Finding(metric=metric, value=float("nan"), n=n)
         drawn = self._random.randint(n, size=(_RESAMPLES, n))
@@ -401,10 +428,14 @@ class Trials:
         findings: list[Finding] = []
         remarks = []
         for attack, targets in tries.items():
-            left = (ends - time.monotonic()) / (2 if attack == DEMIXING else 1)
+            left = ends - time.monotonic()
+            how = ", with the candidates’ labels known"
+            if targets is None:
+                # Half of the time is kept for the second search, with the candidates' targets.
+                left = left / 2
+                how = ""
             found, of_attack = self._demix(leak, attack, targets, forward, left)
             findings += of_attack
-            how = "" if targets is None else ", with the candidates’ labels known"
             n_groups = len(found.groups)
             n_solved = found.n_solved
             remarks.append(
@@ -427,22 +458,28 @@ class Trials:
         table = scenario.table / scenario.scale
 
         def search(people: FloatArray, left: float) -> Demixing:
+            known = targets
+            if known is not None:
+                known = known[: len(people)]
             return demix(
                 scenario.shared,
                 scenario.shared_target,
                 people,
                 leak.affine,
-                candidate_target=None if targets is None else targets[: len(people)],
+                candidate_target=known,
                 anchor_representation=leak.representation,
                 anchor_target=leak.target,
                 seconds=left,
             )
 
-        closed = found = search(table, seconds if scenario.outsiders is None else seconds / 2)
+        # Two searches share the time if there are strangers; the first has at most its half.
+        halves = 1 if scenario.outsiders is None else 2
+        closed = found = search(table, seconds / halves)
         findings: list[Finding] = []
         if scenario.outsiders is not None:
             people = np.vstack([table, scenario.outsiders])
             found = search(people, ends - time.monotonic())
+            # Those that no group holds are ranked by their distance from the share, behind the members found.
             scores = found.scores(representation_distance_scores(leak.affine(people), scenario.shared))
             of_attacked = np.concatenate([scores[scenario.index], scores[len(table) :]])
             findings = _membership_findings(scenario, attack, of_attacked)
@@ -453,9 +490,16 @@ class Trials:
             elif leak.target is not None:
                 guess = compare_predicted_targets(leak.representation, leak.target, leak.affine(table))
         for metric, otherwise in forward.items():
-            chances = _chances(scenario, closed if metric == "linkage" else found, guess, otherwise)
-            n_candidates = len(table) + (len(scenario.decoys) if metric.startswith("open-world") else 0)
-            baseline = self._label_only[metric] if targets is None else link_by_targets(scenario, metric)
+            demixing = found
+            n_candidates = len(table) + len(scenario.decoys)
+            if metric == "linkage":
+                demixing = closed
+                n_candidates = len(table)
+            chances = _chances(scenario, demixing, guess, otherwise)
+            baseline = self._label_only[metric]
+            # An attacker who knows the candidates' targets links some by these alone.
+            if targets is not None:
+                baseline = link_by_targets(scenario, metric)
             known = {"attack": attack, "chance": 1 / n_candidates, "baseline": baseline}
             findings.append(_rate(metric, chances, scenario.clusters, **known))
         return found, findings
@@ -463,6 +507,7 @@ class Trials:
     def _shadows(self, leak: Leak, pool: FloatArray, target: NDArray[Any]) -> list[Finding]:
         """Measure membership, record by record, by targets that the auditor knows, or a model of the anchor guesses."""
         scenario = self._scenario
+        # One seed for the attack, however much it draws: what comes after it stays the same.
         random = np.random.RandomState(self._random.randint(2**31))
         assert scenario.recipe is not None
         images = leak.best_map(scenario.people)
@@ -483,7 +528,9 @@ class Trials:
         stored = find_training_rows(artefact, table)
         share = max((each.n_found / each.n_rows for each in stored), default=0.0)
         gaps = sum(each.kind == "unsearched" for each in stored)
-        remarks = [f"{name}: {gaps} parts were too large to look into."] if gaps else []
+        remarks = []
+        if gaps:
+            remarks.append(f"{name}: {gaps} parts were too large to look into.")
         remarks += [f"{name}: {each.path} is the mean of the party's rows." for each in stored if each.kind == "mean"]
         finding = Finding(metric="training rows in files", value=share, chance=0.0, n=len(table))
         return Outcome((finding,), remarks=remarks)
@@ -503,6 +550,7 @@ def _colluding(scenario: Scenario, seed: int, Z: FloatArray, target: NDArray[Any
     anchor = scenario.anchor
     attacked = scenario.anchor_representation
     assert public is not None
+    # A malicious party chooses its own map; PCA is the plainest, and as wide as the attacked party's where it can be.
     n_components = min(attacked.shape[1], *public.shape)
     f_j = obfuscator("pca", n_components=n_components, random_state=np.random.RandomState(seed))
     own = f_j.fit(public).transform(anchor)
@@ -553,12 +601,17 @@ def _matches(scenario: Scenario | None, tables: Tables, random: np.random.Random
     Originals and strangers are as they are or through an estimate of f_k.
     """
     alone = np.arange(len(tables[2]))
-    groups, clusters = ([alone], alone) if scenario is None else (scenario.groups, scenario.clusters)
+    groups = [alone]
+    clusters = alone
+    if scenario is not None:
+        groups = scenario.groups
+        clusters = scenario.clusters
     for world, cases in _worlds(scenario, tables).items():
         matches = [Matches(C, R, persons=who, random_state=random) for C, R, who in cases]
         ranks = np.concatenate([each.ranks for each in matches])
         right = np.concatenate([each.chances for each in matches])
         hits = {"re-identification@1": ranks <= 1, "re-identification@5": ranks <= 5, "linkage": right}
+        # The agencies' limit among strangers is on single records, not on lists of five.
         if world:
             hits = {"re-identification": ranks <= 1, "linkage": right}
         for name, hit in hits.items():
@@ -566,7 +619,9 @@ def _matches(scenario: Scenario | None, tables: Tables, random: np.random.Random
             if name == "linkage" and len(np.unique(clusters)) == len(clusters):
                 # Rows that are taken for each other are one try, and so are those that are shared as one.
                 together = np.concatenate([group[each.tries] for group, each in zip(groups, matches, strict=True)])
-            chance = min(1.0, (5 if name.endswith("@5") else 1) / len(cases[0][0]))
+            # By guessing, one or five of the candidates of a world are pointed to.
+            pointed = 5 if name.endswith("@5") else 1
+            chance = min(1.0, pointed / len(cases[0][0]))
             yield _rate(world + name, hit, together, chance=chance)
 
 
@@ -577,8 +632,9 @@ def _target_columns(scenario: Scenario, shared: NDArray[Any]) -> Tables:
     own = known[scenario.index]
     strangers = known[len(scenario.table) :]
     target = np.concatenate([own, strangers, shared])[:, None]
-    code = target if target.dtype.kind == "f" else (target == np.unique(target)).astype(np.float64)
-    return np.split(code, [len(own), len(own) + len(strangers)])
+    if target.dtype.kind != "f":
+        target = (target == np.unique(target)).astype(np.float64)
+    return np.split(target, [len(own), len(own) + len(strangers)])
 
 
 def link_by_targets(scenario: Scenario, metric: str) -> float:
@@ -600,10 +656,11 @@ class ForwardMap:
 
     def tables(self, scenario: Scenario, others: FloatArray, shared: FloatArray, target: NDArray[Any]) -> Tables:
         """Bring originals, some strangers, and shared rows with their targets into one space."""
-        own, strangers = (
-            self.emulate(rows) / self.unit if len(rows) else np.empty((0, len(self.unit)))
-            for rows in (scenario.X, others)
-        )
+        own = self.emulate(scenario.X) / self.unit
+        strangers = np.empty((0, len(self.unit)))
+        # A kernel cannot be taken of no rows.
+        if len(others):
+            strangers = self.emulate(others) / self.unit
         tables = [own, strangers, shared / self.unit]
         if not self.with_targets:
             return tables
@@ -623,8 +680,11 @@ def membership_of_share(leak: Leak) -> list[Finding]:
         *people, shared = each.tables(scenario, scenario.outsiders, scenario.shared, scenario.shared_target)
         scores[f"{each.attack}, distance"] = representation_distance_scores(np.vstack(people), shared)
     if scenario.public is not None:
-        averaged = leak.averaged
-        for attack, rows in (leak.reconstructed if averaged is None else {AVERAGED_NAME: averaged}).items():
+        # The average links better than its parts, mostly, and one attack has fewer chances to be right by accident.
+        reconstructed = leak.reconstructed
+        if leak.averaged is not None:
+            reconstructed = {AVERAGED_NAME: leak.averaged}
+        for attack, rows in reconstructed.items():
             scores[f"{attack}, distance"] = reconstruction_distance_scores(scenario.people, rows, scenario.public)
     return [finding for attack, each in scores.items() for finding in _membership_findings(scenario, attack, each)]
 
@@ -715,6 +775,7 @@ def _chances(scenario: Scenario, found: Demixing, guess: Guess | None, otherwise
     chances = otherwise.copy()
     for group, members in zip(found.groups, found.members, strict=True):
         if members is not None:
+            # Strangers taken for members have no row here, and their part of the chance is lost.
             own = members[members < len(scenario.table)]
             joined = chance_of_assignment(scenario.shared_target[group], own, guess)
             row, place = np.nonzero(group[:, None] == scenario.places)
