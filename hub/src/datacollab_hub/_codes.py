@@ -70,4 +70,5 @@ CODES = {
 }
 """By their names, beside those of `datacollab`."""
 
+# On import, so that a member's program explains a hub's refusals as its own.
 add_codes(CODES)

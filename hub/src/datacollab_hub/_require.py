@@ -19,6 +19,7 @@ def require(module: str, extra: str) -> ModuleType:
         When the module is not installed.
     """
     try:
+        # By its name at run time: a member's machine has none of the server's packages.
         return importlib.import_module(module)
     except ImportError as error:
         # No release has it: without the path, the name would be looked up in a public registry.

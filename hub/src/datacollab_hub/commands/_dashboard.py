@@ -58,6 +58,7 @@ def dashboard(
         report.line(f"A browser opens the pages of {place.url}. If none does: datacollab remote dashboard --no-browser")
         with leading_page(link, folder) as page:
             webbrowser.open(page.absolute().as_uri())
+            # A browser reads the page after the call has returned.
             time.sleep(_PATIENCE)
 
 
@@ -87,4 +88,5 @@ def leading_page(link: str, folder: Path) -> Iterator[Path]:
     try:
         yield page
     finally:
+        # Nobody may have read it, and then its link still works.
         page.unlink(missing_ok=True)

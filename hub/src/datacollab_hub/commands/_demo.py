@@ -80,6 +80,7 @@ def play_hub(output: Path, *, quiet: bool, wait: bool, browser: bool) -> Path:
     ValueError
         When something is in the directory already, or a step fails.
     """
+    # Before anything is made, or the folder would be in the way of the next attempt.
     for module, extra in _NEEDED.items():
         require(module, extra)
     start = time.monotonic()
@@ -105,6 +106,7 @@ def _hub_started(stage: Stage) -> tuple[str, subprocess.Popen[str]]:
     )
     stage.play(Step("The hub's operator lets the owner's key open projects.",
                     ("hub", "allow", f"{OWNER}/public.key", "--data", "hub")))  # fmt: skip
+    # A port that the system finds free; another program hardly takes it in between.
     with socket.socket() as place:
         place.bind((_HERE, 0))
         port = place.getsockname()[1]
@@ -118,6 +120,7 @@ def _hub_started(stage: Stage) -> tuple[str, subprocess.Popen[str]]:
 def _await(hub: subprocess.Popen[str], url: str, log: Path) -> None:
     end = time.monotonic() + _PATIENCE
     while hub.poll() is None and time.monotonic() < end:
+        # Refused until the hub listens.
         with suppress(urllib.error.URLError, OSError), urllib.request.urlopen(f"{url}/readyz", timeout=5):
             return
         time.sleep(0.05)
@@ -134,6 +137,7 @@ def _let_in(stage: Stage, url: str) -> None:
         Step("", ("remote", "invite", name, "--role", role, "-C", OWNER, "--json")) for name, role in roles.items()
     )
     made = stage.play(*_add_note(note, inviting))
+    # On standard input, as a command's words can be listed by others.
     links = [f"{json.loads(each)['link']}\n" for each in made]
     asking = (Step("", ("remote", "join", "-", "-C", name), link) for name, link in zip(roles, links, strict=True))
     stage.play(*_add_note("They ask to join, each with the link that they got.", asking))
@@ -256,6 +260,7 @@ def _browsing(link: str, folder: Path) -> Iterator[None]:
 def _reached_directly() -> Iterator[None]:
     """No proxy stands between programs of one machine."""
     before = {name: os.environ.get(name) for name in ("NO_PROXY", "no_proxy")}
+    # In both spellings, as programs look at one or the other.
     os.environ.update(dict.fromkeys(before, _HERE))
     try:
         yield

@@ -111,7 +111,10 @@ def serve(
         from ..web import serve as run
         from ..web import serve_together
 
-        token = None if metrics_token_file is None else metrics_token_file.read_text(encoding="ascii").strip()
+        token = None
+        if metrics_token_file is not None:
+            # From a file, as others can list a command's words.
+            token = metrics_token_file.read_text(encoding="ascii").strip()
         settings = Settings(
             url=url or f"http://{host}:{port}",
             file_bytes=file_mib * _MIB,
@@ -120,6 +123,7 @@ def serve(
             agreement_bytes=agreement_mib * _MIB,
             least_bytes_per_second=least_kib * _KIB,
             requests_per_second=rate,
+            # An empty file holds no token, or everybody would know it.
             metrics_token=token or None,
         )
         report.line(f"The hub {settings.url} listens on {host}, port {port}. Ctrl-C ends it.")
@@ -147,6 +151,7 @@ def allow(
 
         from datacollab.bundle import PublicKey
 
+        # Its proof too, as halves of two people's keys must not open anything.
         public = PublicKey.load(key, proven=True)
         with _opened(data, database, make=True) as store:
             from ..store import allow_key
@@ -261,6 +266,7 @@ def export(
         with _opened(data, database) as store:
             entries, head = _check_log(store, project)
         lines = [{"project": project}, *entries]
+        # Closed to others, as a log names members and tells who fetched what.
         write_atomically(target, b"".join(canonical_json(line) + b"\n" for line in lines), mode=0o600)
         report.facts = {"written": str(target), "entries": len(entries), "head": head}
         report.line(f"{target}: {len(entries)} entries. Head {head}")
@@ -283,7 +289,11 @@ def verify(
     if (file is None) == (data is None):
         raise typer.BadParameter("Give a file, or the hub's folder.", param_hint="[FILE] / --folder")
     with reported(as_json) as report:
-        logs, broken = _all_logs(data, database) if data is not None else ([_export_log(file or Path())], [])
+        broken: list[str] = []
+        if data is not None:
+            logs, broken = _all_logs(data, database)
+        else:
+            logs = [_export_log(file or Path())]
         for each in logs:
             report.line(f"{each['project']}: {each['entries']} entries, none changed. Head {each['head']}")
         if broken:
@@ -306,6 +316,7 @@ def _opened(
     make: bool = False,
 ) -> Iterator[Store]:
     """The hub's store, let go of in the end; paired, where something is done with its blobs; made, if it may be."""
+    # All at once: what is missing is named with the extra, and not by an import's error later.
     for module in _NEEDED:
         require(module, "server")
     if database is not None and not database.startswith("sqlite"):
@@ -313,10 +324,12 @@ def _opened(
     from ..store import Store, check_current, is_empty
 
     # To look into a folder's database would make it.
-    if not make and not (data.is_dir() if database else (data / "hub.sqlite").is_file()):
+    has_folder = (data / "hub.sqlite").is_file() or (bool(database) and data.is_dir())
+    if not make and not has_folder:
         raise _no_hub(data)
     store = Store.located(data, database=database, blobs=blobs)
     try:
+        # With a wrong --database one would see a hub without any project.
         if not make and is_empty(store.engine):
             raise _no_hub(data)
         if check:
@@ -344,7 +357,10 @@ def _move(data: Path, database: str | None, revision: str | None, as_json: bool)
             from ..store import upgrade as up
 
             before = found(store.engine)
-            up(store.engine) if revision is None else down(store.engine, revision)
+            if revision is None:
+                up(store.engine)
+            else:
+                down(store.engine, revision)
             report.facts = {"before": before, "current": found(store.engine)}
         report.line(f"The database was of revision {before}, and is of {report.facts['current']}.")
 
@@ -357,6 +373,7 @@ def _check_log(store: Store, project: str) -> tuple[list[dict[str, Any]], str]:
     with store.reading() as connection:
         if project_row(connection, project) is None:
             raise ExchangeError("NOT_FOUND", "The hub has no such project. Its id is in every address of it.")
+        # All at once, so that no entry comes in between.
         entries = log_entries(connection, project, most=2**31)
     return entries, check_hub_log(project, entries)
 
@@ -374,6 +391,7 @@ def _all_logs(data: Path, database: str | None) -> tuple[list[dict[str, Any]], l
             try:
                 entries, head = _check_log(store, project)
             except ExchangeError as error:
+                # One broken log must not hide how the others are.
                 if error.code != "LOG_BROKEN":
                     raise
                 broken.append(str(error))

@@ -46,14 +46,19 @@ def join(
         from ..remote import join as ask_to_join
 
         # Other users of the machine can list a command's words.
-        given = typer.get_text_stream("stdin").readline() if link == "-" else link
+        given = link
+        if link == "-":
+            given = typer.get_text_stream("stdin").readline()
         asked = Link.of(given)
         key = keys_of(folder, passphrase_file)
         places = read_places(folder)
-        place = RemotePlace(
-            name=name, url=asked.url, project=asked.project, ca=None if ca is None else os.path.relpath(ca, folder)
-        )
+        certificates = None
+        if ca is not None:
+            # From the folder on, so that both can be moved.
+            certificates = os.path.relpath(ca, folder)
+        place = RemotePlace(name=name, url=asked.url, project=asked.project, ca=certificates)
         known = places.get(name)
+        # The same hub and project once more is no fault: the answer may have been lost.
         if known is not None and (known.url, known.project or asked.project) != (asked.url, asked.project):
             raise ExchangeError(
                 "ALREADY_THERE", f"{folder} has another remote {name!r} ({known.url}). Choose another --name."
@@ -63,9 +68,13 @@ def join(
         remote = HubRemote(place.url, key, place.project, ca=None if place.ca is None else folder / place.ca)
         try:
             public = folder / "public.key"
-            ask_to_join(remote.client, asked, key, mask_card_in(public) if public.is_file() else None)
+            card = None
+            if public.is_file():
+                card = mask_card_in(public)
+            ask_to_join(remote.client, asked, key, card)
         finally:
             remote.close()
+        # Last: a remote that nobody asked to join would be in the way of the next attempt.
         write_places(folder, places | {name: place})
         report.facts = {"remote": name, "url": place.url, "project": place.project, "key": key.public.fingerprint}
         report.line(f"{folder}: remote {name} is {place.url}. The owner is asked to let you in.")
@@ -147,6 +156,7 @@ def requests(
             asked = requests_of(hub.client, project)
         report.facts = {"requests": []}
         for each in asked:
+            # By fingerprint: a name is others' text, and could lead out of the folder.
             file = folder / "members" / f"{each.key.fingerprint}.key"
             file.parent.mkdir(mode=0o700, exist_ok=True)
             write_atomically(file, each.text.encode())
@@ -177,6 +187,7 @@ def approve(
 
         with _room_of(folder, remote, passphrase_file) as (hub, project):
             asked = {each.key.fingerprint: each for each in requests_of(hub.client, project)}
+            # Looked for here, among keys whose proofs were checked.
             if fingerprint not in asked:
                 raise ExchangeError(
                     "NOT_A_MEMBER",

@@ -18,6 +18,7 @@ import typer
 
 __all__ = ["Stage", "Step"]
 
+# Not every system has all three.
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _GRACE = 10.0
 """Seconds that a process has to end before it is killed."""
@@ -80,6 +81,7 @@ class Stage:
     ) -> None:
         """End all processes; no second signal interrupts that."""
         self._is_busy = True
+        # All are told before one is waited for, so that they end at the same time.
         for process in self._begun:
             _send(process, process.terminate, "SIGTERM")
         for process in self._begun:
@@ -102,6 +104,7 @@ class Stage:
             if step.note and not self.quiet:
                 typer.secho(f"# {step.note}", dim=True)
             self.say(f"$ {step.line}")
+        # All are begun before the first is waited for.
         processes = [self._begin(step, *self._places(step)) for step in steps]
         return [self._report_end(step, process) for step, process in zip(steps, processes, strict=True)]
 
@@ -135,6 +138,7 @@ class Stage:
             )
         )
         self._is_busy = False
+        # A signal in between was only noted.
         if self._is_told_to_end:
             raise KeyboardInterrupt
         return self._begun[-1]

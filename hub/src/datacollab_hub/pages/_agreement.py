@@ -50,8 +50,13 @@ def changes(visit: Visiting, project: str, before: Revision = None, after: Revis
     status = service.project_status(visit.hub, visit.person, project)
     revisions = service.project_revisions(visit.hub, project)
     numbers = [each.revision for each in revisions]
-    new = after if after is not None else next(iter(numbers[-1:]), None)
-    old = before if before is not None else next((each for each in reversed(numbers) if new and each < new), new)
+    new = after
+    if new is None:
+        new = next(iter(numbers[-1:]), None)
+    old = before
+    if old is None:
+        # The one before; the first revision is compared with itself, and nothing has changed.
+        old = next((each for each in reversed(numbers) if new and each < new), new)
     old_said, old_text = service.read_agreed_project(visit.hub, project, old)
     new_said, new_text = service.read_agreed_project(visit.hub, project, new)
     return show(
@@ -73,4 +78,5 @@ def _lines(before: bytes, after: bytes) -> list[str] | None:
     old, new = (text.decode(errors="replace").splitlines() for text in (before, after))
     if max(len(old), len(new)) > _MOST_LINES:
         return None
+    # Without the first two lines, which name files.
     return list(difflib.unified_diff(old, new, "before", "after", lineterm="", n=1))[2:]

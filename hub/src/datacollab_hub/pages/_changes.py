@@ -43,6 +43,7 @@ def compare_projects(before: Project, after: Project) -> list[Change]:
         for where in dict.fromkeys([*old, *new])
     ]
     one, other = ([column.name for column in project.columns] for project in (before, after))
+    # Of columns that both have: one that was added is no other order.
     common = [[name for name in names if name in others] for names, others in ((one, set(other)), (other, set(one)))]
     changes.append(Change("Order of the columns", *(", ".join(names) for names in common)))
     return [change for change in changes if change.before != change.after]
@@ -55,11 +56,13 @@ def _sections(project: Project) -> list[dict[str, Any]]:
         _NAMES.get((section, name), f"{section.capitalize()}: {name.replace('_', ' ')}"): _words(value)
         for section in ("project", "task", "anchor", "rules")
         for name, value in content.get(section, {}).items()
+        # It differs always, and says nothing else.
         if name != "revision"
     }
     members = {"Owner": project.owner, "Analyst": project.analyst}
     members |= {f"Party {name}": key for name, key in project.parties.items()}
     sharing = content.get("sharing", {})
+    # One line for each party, and not one for all.
     mask_keys = sharing.pop("mask_keys", {})
     entities = sharing.pop("entities", {})
     settings = {f"Sharing: {name.replace('_', ' ')}": _words(value) for name, value in sharing.items()}
@@ -80,14 +83,21 @@ def _column_words(column: Column) -> str:
     _, values, rules = column_rows([column])[0]
     # All categories, as one of many may be what changed.
     values = ", ".join(column.categories) or values
-    return f"{column.kind}, {values}" + (f"; {rules}" if rules else "")
+    words = f"{column.kind}, {values}"
+    if rules:
+        words += f"; {rules}"
+    return words
 
 
 def _words(value: Any) -> str:
     if isinstance(value, str):
         return value
+    # Before numbers, as truth values are numbers to Python.
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
         value = [f"{entry} → {name}" for entry, name in value.items()]
-    return ", ".join(map(str, value)) if isinstance(value, list) else f"{value:.10g}"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    # Ten digits are more than anybody agrees on, and show no rounding of binary fractions.
+    return f"{value:.10g}"

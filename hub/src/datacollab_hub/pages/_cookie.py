@@ -15,6 +15,7 @@ from ..service import BROWSER_SECONDS
 
 __all__ = ["check_origin", "clear_cookie", "cookie_of", "form_token", "give_cookie"]
 
+# A hash of the cookie for any other purpose would be another.
 _DOMAIN = b"datacollab hub form 1"
 _PORTS = {"http": 80, "https": 443}
 
@@ -28,7 +29,9 @@ def _name(settings: Settings) -> str:
     ('__Host-datacollab-hub', 'datacollab-hub-8000')
     """
     parts = urlsplit(settings.url)
-    return "__Host-datacollab-hub" if parts.scheme == "https" else f"datacollab-hub-{_port(parts)}"
+    if parts.scheme == "https":
+        return "__Host-datacollab-hub"
+    return f"datacollab-hub-{_port(parts)}"
 
 
 def cookie_of(request: Request) -> str | None:
@@ -45,6 +48,7 @@ def give_cookie(request: Request, response: Response, cookie: str) -> None:
         max_age=BROWSER_SECONDS,
         path="/",
         secure=settings.url.startswith("https:"),
+        # No script reads it, and no other site's link or form carries it along.
         httponly=True,
         samesite="strict",
     )
@@ -72,6 +76,7 @@ def check_origin(request: Request) -> None:
         ``NOT_ALLOWED``.
     """
     said = request.headers.get("origin")
+    # Old browsers send none; the form's token, or the link's secret, guards there.
     if said is not None and _origin(said) != _origin(request.app.state.hub.settings.url):
         raise ExchangeError("NOT_ALLOWED", "This form comes from another page than the hub's. Open the hub's own page.")
 
@@ -81,6 +86,7 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
         parts = urlsplit(url)
         return parts.scheme, parts.hostname, _port(parts)
     except ValueError:
+        # What is no address is the origin of nothing.
         return "", None, None
 
 

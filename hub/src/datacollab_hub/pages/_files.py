@@ -68,5 +68,6 @@ def file(visit: Visiting, project: str, sha256: str) -> Response:
 
 def names_of(members: Sequence[Member]) -> dict[str, str]:
     """Return a name for each key: a party's name before a role."""
+    # Parties last, as the last name of a key is the one that stays.
     by_role = sorted(members, key=lambda each: each.role == "party")
     return {each.fingerprint: each.name for each in by_role}

@@ -50,9 +50,18 @@ def log(visit: Visiting, project: str, after: Annotated[int | None, Query(ge=0, 
     """Entries after a number; the last ones by default."""
     status = service.project_status(visit.hub, visit.person, project)
     last = status["head"]["seq"]
-    first = max(0, last - _ON_A_PAGE) if after is None else min(after, last)
+    first = max(0, last - _ON_A_PAGE)
+    if after is not None:
+        first = min(after, last)
     read = _read(visit.hub, project, first)
+    earlier = None
+    later = None
+    if first > 0:
+        earlier = max(0, first - _ON_A_PAGE)
+    if first + _ON_A_PAGE < read.n_entries:
+        later = first + _ON_A_PAGE
     names = names_of(service.project_members(visit.hub, project))
+    # Links lead to these alone: the log names files that not every reader may see.
     seen = {file["sha256"] for file in service.list_files(visit.hub, visit.person, project)}
     return show(
         "log.html",
@@ -63,8 +72,8 @@ def log(visit: Visiting, project: str, after: Annotated[int | None, Query(ge=0, 
         read=read,
         seen=seen,
         entries=[_describe(each, names) for each in reversed(read.entries)],
-        earlier=max(0, first - _ON_A_PAGE) if first > 0 else None,
-        later=first + _ON_A_PAGE if first + _ON_A_PAGE < read.n_entries else None,
+        earlier=earlier,
+        later=later,
     )
 
 
@@ -75,20 +84,26 @@ def _read(hub: Hub, project: str, after: int) -> _Read:
     kept = []
     broken = None
     while entries := service.project_log(hub, project, seq):
-        try:
-            head = check_hub_log(project, entries, after=seq, previous=head) if broken is None else head
-        except ExchangeError as error:
-            broken = str(error)
+        if broken is None:
+            try:
+                head = check_hub_log(project, entries, after=seq, previous=head)
+            except ExchangeError as error:
+                # The first fault counts: nothing after it can be checked.
+                broken = str(error)
         kept += [each for each in entries if after < each["seq"] <= after + _ON_A_PAGE]
         seq = entries[-1]["seq"]
-        head = head if broken is None else str(entries[-1]["digest"])
+        if broken is not None:
+            # As it stands there, to be compared with what members have seen.
+            head = str(entries[-1]["digest"])
     return _Read(kept, seq, head, broken)
 
 
 def _describe(entry: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     """An entry for people."""
     # A log that was changed may hold anything.
-    facts = entry["facts"] if isinstance(entry["facts"], dict) else {}
+    facts = entry["facts"]
+    if not isinstance(facts, dict):
+        facts = {}
     who = str(entry["who"])
     return {
         "seq": entry["seq"],
@@ -118,7 +133,9 @@ def _sentence(action: str, facts: Mapping[str, Any], names: Mapping[str, str]) -
     """
     kind = KIND_WORDS.get(str(facts.get("kind")), str(facts.get("kind"))).lower()
     recipient = facts.get("recipient")
-    to = f", for {names.get(str(recipient), recipient)}" if recipient else ""
+    to = ""
+    if recipient:
+        to = f", for {names.get(str(recipient), recipient)}"
     name, role, key = (facts.get(each) for each in ("name", "role", "key"))
     sentences = {
         "opened": f"opened the project {name}",

@@ -80,7 +80,10 @@ def waiting_keys(visit: Visiting, project: str) -> Response:
 
 def _days_left(deadline: str | None, now: float) -> int | None:
     """Whole days until the last one; negative after it."""
-    return None if deadline is None else (date.fromisoformat(deadline) - datetime.fromtimestamp(now, UTC).date()).days
+    if deadline is None:
+        return None
+    # In UTC, as `check_open` counts.
+    return (date.fromisoformat(deadline) - datetime.fromtimestamp(now, UTC).date()).days
 
 
 def _show(members: Sequence[Member], status: dict[str, Any], visit: Visit) -> list[_Shown]:
@@ -94,7 +97,10 @@ def _show(members: Sequence[Member], status: dict[str, Any], visit: Visit) -> li
         is_awaited = name in status["parties"] and any(each.role == Role.PARTY for each in its)
         roles = tuple(sorted((each.role for each in its), key=_rank))
         is_you = fingerprint == visit.person.fingerprint
-        found.append(_Shown(name, roles, fingerprint, is_you, name in status["shared"] if is_awaited else None))
+        shared = None
+        if is_awaited:
+            shared = name in status["shared"]
+        found.append(_Shown(name, roles, fingerprint, is_you, shared))
     return sorted(found, key=lambda each: (_rank(each.roles[0]), each.name))
 
 
@@ -119,6 +125,7 @@ def _next_steps(visit: Visit, status: dict[str, Any], members: Sequence[Member])
         steps.append(("Your share is not here yet. Make it, and send it.", making))
     if own & {*status["waiting"]}:
         steps.append(("What the analyst made for you lies here. Fetch it.", ("datacollab remote pull",)))
+    # From fewer parties the agreement allows no model.
     if Role.ANALYST in roles and status["digest"] is not None and len(status["shared"]) >= status["quorum"]:
         training = ("datacollab remote pull", "datacollab analyst integrate")
         steps.append(("Enough parties have shared for a model.", training))

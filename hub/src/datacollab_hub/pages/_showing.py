@@ -76,6 +76,7 @@ def _environment() -> Environment:
         "role_words": role_words,
         "size": size,
     }
+    # Macros that all pages use.
     environment.globals["parts"] = environment.get_template("parts.html").module
     return environment
 
@@ -126,6 +127,7 @@ def mark_commands(text: str) -> Markup:
     >>> str(mark_commands("Run `a <b>`, then c."))
     'Run <code>a &lt;b&gt;</code>, then c.'
     """
+    # Every second part stands between backticks.
     parts = text.split("`")
     shown = [Markup("<code>{}</code>").format(part) if at % 2 else escape(part) for at, part in enumerate(parts)]
     return Markup("").join(shown)
@@ -141,8 +143,8 @@ def size(n_bytes: int) -> str:
     """
     if n_bytes < _KIB:
         return f"{n_bytes} bytes"
-    for unit in ("KiB", "MiB"):
-        n_bytes_in = n_bytes / _KIB ** (1 if unit == "KiB" else 2)
+    for unit, power in (("KiB", 1), ("MiB", 2)):
+        n_bytes_in = n_bytes / _KIB**power
         if n_bytes_in < _KIB:
             return f"{n_bytes_in:.1f} {unit}"
     return f"{n_bytes / _KIB**3:.1f} GiB"

@@ -25,6 +25,7 @@ __all__ = ["ROUTER"]
 
 ROUTER = new_router()
 _OWN_STYLE = Path(__file__).parent / "static" / "hub.css"
+# Seconds for a form of some hundred bytes.
 _PATIENCE = 30
 
 
@@ -56,9 +57,11 @@ def entrance(request: Request, secret: str) -> Response:
 @ROUTER.post("/session/{secret}")
 def sign_in(request: Request, secret: str) -> Response:
     """Sign the browser in; its cookie is a new one, whatever it had before."""
+    # Otherwise another site could sign a visitor in as somebody else.
     check_origin(request)
     hub: Hub = request.app.state.hub
     cookie = service.sign_in(hub, secret, before=cookie_of(request))
+    # 303: the browser goes on with GET, and loading the page again sends no form.
     response = RedirectResponse("/", 303)
     give_cookie(request, response, cookie)
     return response
@@ -69,6 +72,7 @@ async def sign_out(request: Request, visit: Visiting) -> Response:
     """Sign the browser out."""
     check_origin(request)
     token = await _token(request, page_route(request).most_bytes)
+    # In constant time; other sites' pages cannot know the token.
     if not hmac.compare_digest(token.encode(), visit.token.encode()):
         raise ExchangeError("NOT_ALLOWED", "This form is not of this browser's pages. Open the page again.")
     await run_in_threadpool(service.sign_out, visit.hub, visit.cookie)
@@ -84,10 +88,13 @@ async def _token(request: Request, most: int) -> str:
         async with asyncio.timeout(_PATIENCE):
             async for piece in request.stream():
                 body += piece
+                # Whatever the head announced.
                 if len(body) > most:
                     raise ExchangeError("TOO_LARGE", f"The form is too large; at most {most} bytes are taken here.")
+        # No form has as many fields; thousands would cost time.
         fields = parse_qs(body.decode(), max_num_fields=10)
     except (TimeoutError, ValueError):
+        # No token is a wrong one, as the caller says.
         return ""
     except ClientDisconnect:
         raise ExchangeError(

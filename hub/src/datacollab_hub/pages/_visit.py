@@ -72,12 +72,15 @@ def page_route(request: Request) -> Route:
 
 def _visiting(request: Request) -> Visit:
     hub: Hub = request.app.state.hub
-    project = request.path_params.get("project")
+    project: str | None = request.path_params.get("project")
+    if project is not None and not is_id(project):
+        # What is no id is looked up nowhere.
+        project = None
     cookie = cookie_of(request)
-    known = project if project is not None and is_id(project) else None
-    person = visitor(hub, request.app.state.seen, cookie, project=known)
+    person = visitor(hub, request.app.state.seen, cookie, project=project)
     visit = Visit(hub, person, cookie or "")
     request.state.who = person.fingerprint
+    # Before the permission, as the page of a refusal shows who is signed in.
     request.state.visit = visit
     check_may(page_route(request), person)
     return visit

@@ -16,6 +16,7 @@ __all__ = ["PIECE", "download", "upload"]
 PIECE = 4 * 2**20
 """Most bytes of one request, as hubs take them."""
 
+# The hub's word becomes part of an address, where nothing else may stand.
 _UPLOAD = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _RANGE = re.compile(r"bytes (\d{1,15})-\d{1,15}/(\d{1,15}|\*)")
 _PART = 2**16
@@ -31,10 +32,13 @@ def upload(client: HubClient, project: str, parcel: Parcel, *, tell: Tell) -> No
     failed = 0
     furthest = -1
     most = parcel.size
+    # Asked anew after each failure, as only the hub knows how much arrived.
     while (begun := _begin(client, project, parcel)) is not None:
         place, offset = begun
         # Progress forgives failures; a hub that goes back and forth does not keep us forever.
-        failed, furthest = (0, offset) if offset > furthest else (failed, furthest)
+        if offset > furthest:
+            failed = 0
+            furthest = offset
         try:
             while True:
                 tell(f"sending {parcel.path.name}", offset / most)
@@ -44,12 +48,16 @@ def upload(client: HubClient, project: str, parcel: Parcel, *, tell: Tell) -> No
                 if answer.status == 201:
                     tell(f"sending {parcel.path.name}", 1.0)
                     return
+                # Also 404 and 409: the upload has ended, or stands elsewhere than we believe.
                 if answer.status != 204:
                     raise Interrupted(f"status {answer.status}")
                 offset += len(piece)
+                # All was sent, and the hub does not say that it has it: it is asked once more.
                 if not piece or offset >= most:
                     raise Interrupted("the hub wants more than there is")
-                failed, furthest = (0, offset) if offset > furthest else (failed, furthest)
+                if offset > furthest:
+                    failed = 0
+                    furthest = offset
         except Interrupted as interrupted:
             failed += 1
             client.wait(failed, interrupted)
@@ -86,18 +94,25 @@ def download(client: HubClient, project: str, entry: Entry, part: Path, *, tell:
     furthest = part.stat().st_size if part.exists() else 0
     while True:
         try:
+            # Appended to: what came before is not fetched again.
             with open(part, "ab") as target:
                 _continue(client, project, entry, target, tell)
             return
         except Interrupted as interrupted:
             size = part.stat().st_size
-            failed, furthest = (1, size) if size > furthest else (failed + 1, furthest)
+            failed += 1
+            if size > furthest:
+                failed = 1
+                furthest = size
             client.wait(failed, interrupted)
 
 
 def _continue(client: HubClient, project: str, entry: Entry, target: Any, tell: Tell) -> None:
     done = target.tell()
-    headers = {"Range": f"bytes={done}-"} if done else {}
+    headers: dict[str, str] = {}
+    if done:
+        # RFC 9110, section 14.1.2: from this byte to the end.
+        headers["Range"] = f"bytes={done}-"
     path = f"/v1/projects/{project}/files/{entry.sha256}"
     with client.streamed("GET", path, headers=headers, ok=(200, 206, 416)) as (response, what):
         begins = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
@@ -109,6 +124,7 @@ def _continue(client: HubClient, project: str, entry: Entry, target: Any, tell: 
                 raise Interrupted("the hub has no such part")
         for piece in response.iter_bytes(_PART):
             done += len(piece)
+            # A hub that does not stop must not fill the disk.
             if done > entry.size:
                 raise ExchangeError("TOO_LARGE", f"{what} gives more bytes than it listed. Run the command again.")
             target.write(piece)

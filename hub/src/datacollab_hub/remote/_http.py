@@ -22,8 +22,11 @@ from ._words import harmless
 
 __all__ = ["Answer", "HubClient", "Interrupted", "RefusedByHubError"]
 
+# Bytes of an answer in JSON; files are streamed, and end at the size that was listed.
 _MOST_ANSWER = 16 * 2**20
+# A hub writes a few sentences; another server may send a page.
 _MOST_WORDS = 600
+# Seconds without a byte: a hub checks all of a large file before it answers.
 _TIMEOUT = 60.0
 _CONNECT = 15.0
 
@@ -149,6 +152,7 @@ class HubClient:
         self._client = self._httpx.Client(
             verify=_context(self._httpx, ca),
             timeout=self._httpx.Timeout(_TIMEOUT, connect=_CONNECT),
+            # Not packed, as a few bytes of that could become more than memory holds.
             headers={"User-Agent": f"datacollab/{__version__}", "Accept-Encoding": "identity"},
             # A redirection would send what was signed for one machine to another.
             follow_redirects=False,
@@ -214,6 +218,7 @@ class HubClient:
         ExchangeError
             REMOTE_UNREACHABLE, when they were enough; or the hub's refusal.
         """
+        # The hub's own words tell more than that it does not answer.
         if failed >= self.patience.attempts and interrupted.refusal is not None:
             raise interrupted.refusal
         if failed >= self.patience.attempts:
@@ -259,10 +264,12 @@ class HubClient:
         """
         what = f"{method} {self.url}{path}"
         request = self._client.build_request(method, f"{self.url}{path}", content=body, headers=dict(headers))
+        # Signed as httpx spells the address, which is how it is sent.
         request.headers.update(sign_request(method, str(request.url), request.headers, body, self.key))
         try:
             response = self._client.send(request, stream=True)
             try:
+                # Before the first byte of the body is unpacked.
                 _check_plain(response, what)
                 if response.status_code not in ok:
                     refusal = _refusal(
@@ -271,12 +278,16 @@ class HubClient:
                     # Something on the way sent it twice, and the other was first: one that is signed anew is told.
                     if response.status_code not in AGAIN and refusal.code != "REPLAYED":
                         raise refusal
-                    said = None if refusal.code == "REMOTE_REFUSED" else refusal
+                    said: ExchangeError | None = refusal
+                    if refusal.code == "REMOTE_REFUSED":
+                        # Words of a proxy on the way, which say nothing of the hub.
+                        said = None
                     raise Interrupted(f"status {response.status_code}", response.headers.get("Retry-After"), said)
                 yield response, what
             finally:
                 response.close()
         except self._httpx.TransportError as error:
+            # To wait and ask again would not help.
             if _is_untrusted(error):
                 raise ExchangeError(
                     "TLS_UNTRUSTED",
@@ -322,6 +333,7 @@ def _read_bounded(response: Any, what: str) -> bytes:
     data = bytearray()
     for piece in response.iter_bytes():
         data += piece
+        # Counted as it comes, whatever the head has promised.
         if len(data) > _MOST_ANSWER:
             raise ExchangeError(
                 "TOO_LARGE", f"{what} answers with more than {_MOST_ANSWER} bytes. Look at the address."
@@ -346,6 +358,7 @@ def _refusal(answer: Answer) -> ExchangeError:
     words = message[:_MOST_WORDS]
     if code == "CLOCK_SKEW":
         words += _difference(answer.headers.get("Date"))
+    # A later version's code is shown, and nothing here acts on it.
     if code in all_codes():
         return RefusedByHubError(code, f"{words} (said by the hub)", code)
     return RefusedByHubError("REMOTE_REFUSED", f"{answer.what}: {code[:60]}: {words}", code)
@@ -366,6 +379,7 @@ def _difference(date: str | None) -> str:
 
 
 def _is_untrusted(error: BaseException | None) -> bool:
+    # httpx wraps the TLS library's error, perhaps more than once.
     while error is not None:
         if isinstance(error, ssl.SSLCertVerificationError):
             return True

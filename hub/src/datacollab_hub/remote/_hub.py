@@ -21,6 +21,7 @@ from ._withheld import check_given
 
 __all__ = ["HubRemote"]
 
+# What a hub says becomes part of addresses and of files' names.
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PROJECT = re.compile(r"[0-9a-f]{32}")
 _MOST_OF_LOG = 128 * 2**20
@@ -72,6 +73,7 @@ class HubRemote(Remote):
         answer = self.client.ask("GET", f"{self._at(folder)}/files")
         entries = [_entry(each, folder) for each in answer.field("files", list)]
         found = [each for each in entries if each is not None]
+        # Owners and auditors see all files, but a folder is about its own.
         return [each for each in found if each.is_for(folder) or each.sender == folder.key.fingerprint]
 
     def send(self, parcel: Parcel, *, tell: Tell = silent) -> None:
@@ -94,11 +96,16 @@ class HubRemote(Remote):
 
         def names(key: str) -> tuple[str, ...]:
             value = said.get(key)
-            return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
+            if not isinstance(value, list):
+                return ()
+            return tuple(each for each in value if isinstance(each, str))
 
         def one(key: str, kind: type) -> Any:
             value = said.get(key)
-            return value if isinstance(value, kind) and not isinstance(value, bool) else None
+            # JSON's true is a number to Python.
+            if isinstance(value, bool) or not isinstance(value, kind):
+                return None
+            return value
 
         status = RemoteStatus(
             project=one("name", str),
@@ -111,8 +118,9 @@ class HubRemote(Remote):
             waiting=names("waiting"),
             now=one("now", str),
         )
-        versions = () if folder.project is None else folder.versions
-        agreed = next((each for each in versions if each.digest == status.digest), None)
+        agreed = None
+        if folder.project is not None:
+            agreed = next((each for each in folder.versions if each.digest == status.digest), None)
         if agreed is None:
             return replace(status, revision=None, deadline=None, quorum=None)
         _check_told(status, agreed, self.url)
@@ -123,6 +131,7 @@ class HubRemote(Remote):
         try:
             return self.client.ask("GET", f"{self._at(folder)}/agreement").data
         except RefusedByHubError as error:
+            # By the hub's own code, as this version may not know it.
             if error.said in ("AGREEMENT_MISSING", "NOT_FOUND"):
                 return None
             raise
@@ -146,13 +155,16 @@ class HubRemote(Remote):
             LOG_BROKEN, when it does not go on from there, or does not show a file that it accepted from here.
         """
         project = self._at(folder).rpartition("/")[-1]
+        # From the last entry that was seen, which has to be there unchanged.
         start = max(0, kept.seq - 1)
         size = 0
         entries = list[Any]()
         while True:
             answer = self.client.ask("GET", f"/v1/projects/{project}/log?after={start}")
+            # Letter for letter, as digests are of the text that the hub has.
             more = answer.field("entries", list, verbatim=True)
             size += len(answer.data)
+            # A log without end would fill the memory.
             if not all(isinstance(each, dict) for each in more) or size > _MOST_OF_LOG:
                 raise ExchangeError("REMOTE_REFUSED", f"{self.url} shows a log that cannot be. Ask its operator.")
             entries += more
@@ -185,6 +197,7 @@ class HubRemote(Remote):
         """The hub's project that fits the folder's, or the only one."""
         answer = self.client.ask("GET", "/v1/projects")
         there = [each for each in answer.field("projects", list) if isinstance(each, dict)]
+        # By the project file; before there is one, the only project.
         fitting = [each for each in there if project is not None and each.get("digest") == project.digest] or there
         names = [str(each.get("project")) for each in fitting]
         if len(names) != 1 or not _PROJECT.fullmatch(names[0]):
@@ -201,8 +214,11 @@ class HubRemote(Remote):
 
 def _check_told(status: RemoteStatus, project: Project, url: str) -> None:
     """Check that a hub repeats the owner's signed words."""
+    deadline = None
+    if project.deadline is not None:
+        deadline = project.deadline.isoformat()
     agreed = {
-        "deadline": None if project.deadline is None else project.deadline.isoformat(),
+        "deadline": deadline,
         "quorum": project.fewest_parties,
         "revision": project.revision,
     }
@@ -228,6 +244,7 @@ def _entry(said: Any, folder: MemberFolder) -> Entry | None:
             is_current=said.get("current") is not False,
         )
         texts = all(isinstance(each, str) for each in (entry.sha256, entry.kind, entry.sender, entry.recipient or ""))
+        # Its very type, as JSON's true would pass for a size of 1.
         if not texts or not _SHA256.fullmatch(entry.sha256) or type(entry.size) is not int or entry.size < 1:
             raise ValueError
     except (KeyError, TypeError, AttributeError, ValueError):
@@ -235,6 +252,9 @@ def _entry(said: Any, folder: MemberFolder) -> Entry | None:
     if entry.kind not in KINDS:
         return None
     # Some hubs name parties as people do.
-    parties = {} if folder.project is None else folder.project.parties
-    named = parties.get(entry.recipient or "")
-    return entry if named is None else replace(entry, recipient=named.fingerprint)
+    named = None
+    if folder.project is not None:
+        named = folder.project.parties.get(entry.recipient or "")
+    if named is None:
+        return entry
+    return replace(entry, recipient=named.fingerprint)

@@ -16,6 +16,7 @@ from ._hub import HubRemote
 __all__ = ["HubKind"]
 
 _PROJECT = re.compile(r"[0-9a-f]{32}")
+# What is sent to these leaves no machine, so that nobody reads along.
 _HOSTS_OF_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
 
@@ -33,6 +34,7 @@ class HubKind(RemoteKind):
         parts = urlsplit(url)
         if project is not None and not _PROJECT.fullmatch(project):
             raise invalid(f"the project of {url} is no 32 hexadecimal letters")
+        # A name or password in the address would end in notes and in errors.
         if not parts.hostname or parts.query or parts.fragment or parts.username:
             raise invalid("a hub's URL is https:// and the name of a machine, perhaps a port and a path")
         if parts.scheme == "http" and parts.hostname not in _HOSTS_OF_THIS_MACHINE:

@@ -39,6 +39,7 @@ def continue_log(
     previous = LOG_START
     if kept.seq:
         last = entries[0] if entries else {}
+        # A log that was begun anew, or forks, has another entry in this place.
         if (last.get("seq"), last.get("digest")) != (kept.seq, kept.head):
             raise _broken(
                 url, f"entry {kept.seq}, the last one that this folder saw, is another now, or is not there any more."
@@ -53,12 +54,16 @@ def continue_log(
     own = (entry.sha256 for entry in received if entry.sender == folder.key.fingerprint)
     # Once each, in the log's order.
     shown = tuple(dict.fromkeys((*kept.shown, *own)))
+    # The hub said that it took these files, so its log has to show them by now.
     missing = set(kept.expected).difference(shown)
     if missing:
         raise _broken(url, f"it does not show {len(missing)} of the files that the hub has from this folder.")
     seq = kept.seq + len(entries)
     owed, agreed = _replay(kept, entries, folder)
-    return replace(kept, seq=seq, head=head if seq else "", expected=(), shown=shown, owed=tuple(owed), agreed=agreed)
+    if not seq:
+        # An empty log has no end to remember.
+        head = ""
+    return replace(kept, seq=seq, head=head, expected=(), shown=shown, owed=tuple(owed), agreed=agreed)
 
 
 def _replay(kept: Kept, entries: Sequence[Mapping[str, Any]], folder: MemberFolder) -> tuple[Sequence[str], str]:
@@ -82,6 +87,7 @@ def _read_received(entry: Mapping[str, Any]) -> Entry | None:
     """The file that a hub took, if an entry says so; how large it is, logs do not say."""
     facts = entry["facts"]
     said = (facts.get("sha256"), facts.get("kind"), entry["who"], facts.get("recipient") or "")
+    # A hub may write anything into its log, and what is no file's entry counts for nothing.
     if entry["action"] != "received" or not all(isinstance(each, str) for each in said):
         return None
     sha256, kind, sender, recipient = said

@@ -15,6 +15,7 @@ from ._http import HubClient
 
 __all__ = ["ROLES", "Asked", "Link", "answer_request", "browser_link", "invite", "join", "open_project", "requests_of"]
 
+# A hub may stand below a path, behind a proxy.
 _PATH = re.compile(r"((?:/[A-Za-z0-9._~-]+)*)/v1/projects/([0-9a-f]{32})/join")
 _SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
 ROLES = ("party", "analyst", "auditor")
@@ -91,6 +92,7 @@ def open_project(client: HubClient, name: str) -> str:
     ------
     ExchangeError
     """
+    # Once: asked again after a lost answer, the hub would open a second one.
     answer = client.once_or_refused("POST", "/v1/projects", json={"name": name}, ok=(201,))
     project = answer.field("project", str)
     if not re.fullmatch("[0-9a-f]{32}", project):
@@ -125,7 +127,10 @@ def join(client: HubClient, link: Link, key: KeyPair, card: str | None = None) -
     ------
     ExchangeError
     """
-    said = {"secret": link.secret, "public_key": key_with_proof(key) + ("" if card is None else f"{card}\n")}
+    text = key_with_proof(key)
+    if card is not None:
+        text += f"{card}\n"
+    said = {"secret": link.secret, "public_key": text}
     client.ask("POST", f"/v1/projects/{link.project}/join", json=said, ok=(200, 201, 202))
 
 
@@ -178,7 +183,9 @@ def _ask(said: Any, what: str) -> Asked:
         if isinstance(error, ExchangeError):
             raise
         raise ExchangeError("REMOTE_REFUSED", f"{what} lists a request that cannot be. Ask the operator.") from None
+    # One at most, directly after the proof.
     cards = [each for each in proofs[1:2] if each.startswith(MASK_CARD_PREFIX)]
+    # A hub could put a key together itself; a proof it cannot make.
     if len(proofs) != 1 + len(cards) or not key.is_proven_by(proofs[0]):
         raise ExchangeError(
             "KEY_MALFORMED",
@@ -186,5 +193,7 @@ def _ask(said: Any, what: str) -> Asked:
             "not take it; ask them for public.key by another way.",
         )
     state = said.get("state")
+    if not isinstance(state, str):
+        state = "waiting"
     lines = "".join(f"{each}\n" for each in (word, proofs[0], *cards))
-    return Asked(name, role, key, lines, state if isinstance(state, str) else "waiting")
+    return Asked(name, role, key, lines, state)

@@ -12,6 +12,7 @@ __all__ = ["AGAIN", "Patience"]
 AGAIN = frozenset({408, 429, 502, 503, 504})
 """Statuses of answers that may be others a little later."""
 
+# Seconds of one pause, whatever a hub asks for.
 _LONGEST = 60.0
 
 
@@ -28,6 +29,7 @@ class Patience:
     sleep : callable
     """
 
+    # Seven attempts last half a minute together, in which a hub can be begun anew.
     attempts: int = 7
     first: float = 0.5
     sleep: Callable[[float], None] = time.sleep
@@ -43,6 +45,7 @@ class Patience:
             Seconds that the hub asks for.
         """
         seconds = self.first * 2.0 ** (n_failed - 1) * random.uniform(0.5, 1.0)
+        # Retry-After may be a date too (RFC 9110, section 10.2.3), and then counts for nothing.
         if wanted is not None and wanted.isdecimal() and len(wanted) < 6:
             seconds = max(seconds, float(wanted))
         self.sleep(min(seconds, _LONGEST))

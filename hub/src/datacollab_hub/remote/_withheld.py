@@ -37,10 +37,12 @@ def check_given(folder: MemberFolder, remote: Remote, before: Kept, seen: Kept, 
     # Something may have been sent, or taken back, since; but not what was there the last time already.
     listed = {entry.sha256 for entry in remote.list(folder) if entry.is_current and not entry.withdrawn}
     text = remote.agreement(folder)
+    # The log after the list, so that what was withdrawn in between is no longer owed.
     now = remote.witness(seen, folder)
     missing = missing.intersection(now.owed).difference(listed.difference(before.owed))
     if missing:
         raise _withheld(remote.url, f"{len(missing)} of the files for this folder")
+    # The owner may have sent another project file meanwhile; then file and log agree on it.
     is_new = text is not None and project_of(text, remote.url).digest == now.agreed != before.agreed
     if is_other and not is_new:
         raise _withheld(remote.url, "the project file that it says holds")

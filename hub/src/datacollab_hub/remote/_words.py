@@ -7,7 +7,9 @@ from typing import Any
 
 __all__ = ["harmless"]
 
+# Whatever Python or a terminal takes for the end of a line.
 _ENDS = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]+")
+# Control characters, and those that turn the direction of writing.
 _STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 

@@ -41,6 +41,7 @@ def hub_entry(
     >>> check_hub_log("p", [entry]) == entry["digest"]
     True
     """
+    # A copy of the facts: the caller's mapping may change after the digest was taken.
     return _chain(project).entry(seq, previous, time=time, who=who, action=action, facts=dict(facts))
 
 
@@ -81,10 +82,12 @@ def _chain(project: str) -> Chain:
         )
 
     return Chain(
+        # A domain of its own: digests of a folder's log are of no use here.
         b"datacollab hub log 1\n",
         broken,
         number="seq",
         hash="digest",
         others=("time", "who", "action"),
+        # Hashed, though no entry carries it: another project's log cannot stand in for this one's.
         besides={"project": project},
     )

@@ -9,6 +9,7 @@ from types import ModuleType
 
 __all__ = ["CLOCK_WINDOW", "DIGEST", "TAG", "Message", "parts_to_sign", "signatures"]
 
+# Wide enough for machines whose clock nobody sets; a hub remembers nonces for as long.
 CLOCK_WINDOW = 300
 """Seconds by which the clocks of both sides may differ."""
 
@@ -16,6 +17,7 @@ TAG = "datacollab-hub-1"
 """Says what the signature is for, so that it is of no use elsewhere."""
 
 DIGEST = "content-digest"
+# RFC 9421, section 2.2: the authority binds a request to one hub, path and query to one question.
 _ALWAYS = ("@method", "@authority", "@path", "@query")
 
 
@@ -37,6 +39,7 @@ class Message:
     @classmethod
     def of(cls, method: str, url: str, headers: Mapping[str, str]) -> Message:
         """A request, with the headers that signatures are about."""
+        # Nothing else is signed, so the library need not see it.
         ours = (DIGEST, "signature", "signature-input")
         return cls(method.upper(), url, {name: value for name, value in headers.items() if name.lower() in ours})
 
@@ -48,4 +51,5 @@ def parts_to_sign(has_body: bool) -> tuple[str, ...]:
 
 def signatures() -> ModuleType:
     """The library that knows RFC 9421 and RFC 9530."""
+    # Loaded with the first request: whoever only asks for help waits for nothing.
     return importlib.import_module("http_message_signatures")

@@ -12,6 +12,7 @@ from ._message import TAG, Message, parts_to_sign, signatures
 
 __all__ = ["sign_request"]
 
+# 128 random bits, or 22 letters, the fewest that a hub takes: no two requests share them.
 _NONCE_BYTES = 16
 
 
@@ -47,17 +48,24 @@ def sign_request(
     ['Signature', 'Signature-Input']
     """
     library = signatures()
+    # Without the caller's headers: proxies may change those, and they are not signed.
     message = Message.of(method, url, {})
     signer = library.HTTPMessageSigner(signature_algorithm=library.algorithms.ED25519)
+    # Without a time of the caller's the library takes this machine's.
+    created: datetime.datetime | None = None
+    if now is not None:
+        created = datetime.datetime.fromtimestamp(now, datetime.UTC)
     prepared = signer.prepare(
         message,
         key_id=key.public.fingerprint,
-        created=None if now is None else datetime.datetime.fromtimestamp(now, datetime.UTC),
+        created=created,
         nonce=secrets.token_urlsafe(_NONCE_BYTES),
         label="datacollab",
         tag=TAG,
         covered_component_ids=parts_to_sign(bool(body)),
+        # The library adds Content-Digest (RFC 9530) where it is given a body.
         body=body or None,
     )
+    # Signed out here: the library never holds the private key.
     signer.apply(message, prepared, key.sign(prepared.signature_base))
     return message.headers

@@ -15,9 +15,13 @@ from ._message import CLOCK_WINDOW, DIGEST, TAG, Message, parts_to_sign, signatu
 
 __all__ = ["Verified", "check_body", "check_signed", "verify_head", "verify_request"]
 
+# From 128 bits on, as `sign_request` draws it, to the most that the hub's column holds.
 _NONCE = re.compile(r"[A-Za-z0-9_-]{22,64}")
+# 80 bits in base 32, as keys' fingerprints are spelt.
 _FINGERPRINT = re.compile("[a-z2-7]{4}(-[a-z2-7]{4}){3}")
+# These and no others: a parameter that nobody checks, as `expires`, would promise what does not hold.
 _PARAMETERS = {"created", "nonce", "keyid", "alg", "tag"}
+# A century, which switches the library's own check of clocks off.
 _EVER = datetime.timedelta(days=36_500)
 
 
@@ -97,19 +101,23 @@ def verify_head(
     check_signed(headers)
     resolver = _Resolver(keys)
     result = _verify(Message.of(method, url, headers), resolver)
+    # Trouble of our own, with the database say, is no word on the signature.
     if resolver.failure is not None:
         raise resolver.failure
+    # Told apart from a wrong signature: its owner has to join, and not to sign anew.
     if resolver.unknown is not None:
         raise _unknown(resolver.unknown)
     if result is None or resolver.key is None:
         raise _invalid("it does not fit the request and the key")
     parameters: dict[str, Any] = result.parameters
     digest = result.covered_components.get(f'"{DIGEST}"')
+    # A signature over fewer parts is valid too, but leaves the others open to change on the way.
     wanted = {f'"{name}"' for name in parts_to_sign(digest is not None)}
     if set(result.covered_components) - {'"@signature-params"'} != wanted or set(parameters) != _PARAMETERS:
         raise _invalid(f"it has to cover {', '.join(sorted(wanted))} with {', '.join(sorted(_PARAMETERS))}")
     if not _NONCE.fullmatch(parameters["nonce"]):
         raise _invalid("its nonce is not 22 to 64 letters, digits, hyphens and underscores")
+    # After the signature, as a time that nobody signed says nothing.
     _check_clock(parameters["created"], now)
     return Verified(resolver.key, parameters["created"], parameters["nonce"], digest)
 
@@ -138,6 +146,7 @@ def check_body(found: Verified, body: bytes) -> None:
     ExchangeError
         ``SIGNATURE_INVALID``.
     """
+    # A body without a signed digest was added on the way, and a digest without its body was robbed of it.
     if (found.digest is not None) != bool(body):
         wanted = ", ".join(f'"{name}"' for name in sorted(parts_to_sign(bool(body))))
         raise _invalid(f"it has to cover {wanted}, as the body is {'there' if body else 'empty'}")
@@ -162,11 +171,15 @@ class _Resolver:
         from cryptography.hazmat.primitives.asymmetric import ed25519
 
         try:
-            self.key = self._keys(key_id) if _FINGERPRINT.fullmatch(key_id) else None
+            self.key = None
+            # Text of any other form is not looked up: a stranger chose it.
+            if _FINGERPRINT.fullmatch(key_id):
+                self.key = self._keys(key_id)
         except Exception as error:
             # The library would take it for a wrong signature.
             self.failure = error
             raise
+        # Whoever joins brings a key along: it has to be the one that the signature names.
         if self.key is None or self.key.fingerprint != key_id:
             self.unknown = key_id
             return None
@@ -180,7 +193,9 @@ def _verify(message: Message, resolver: _Resolver) -> Any:
     # Clocks are compared here, with the caller's: what is wrong with them is told apart from a wrong signature.
     verifier.max_clock_skew = _EVER
     try:
+        # One signature with our tag: of two it would be open which one counts.
         (result,) = verifier.verify(message, max_age=None, expect_tag=TAG)
+    # Headers are a stranger's text, at which the library may fail in ways of its own.
     except (library.HTTPMessageSignaturesException, ValueError, TypeError):
         return None
     return result
@@ -188,6 +203,7 @@ def _verify(message: Message, resolver: _Resolver) -> Any:
 
 def _check_clock(created: int, now: float) -> None:
     behind = round(now - created)
+    # In both directions: a request from the future could be kept back and sent when its nonce is forgotten.
     if abs(behind) > CLOCK_WINDOW:
         raise ExchangeError(
             "CLOCK_SKEW",

@@ -22,6 +22,7 @@ def check_invited(role: Role, roles: Collection[Role]) -> None:
     ExchangeError
         ``NOT_ALLOWED``.
     """
+    # The one pair of roles that a key may have: owners often bring rows too.
     together = {Role.OWNER, Role.PARTY}
     if roles and not {role, *roles} <= together and {*roles} != {role}:
         raise ExchangeError(
@@ -48,8 +49,10 @@ def check_follows(revision: int, digest: str, there: tuple[int, str] | None) -> 
     """
     if there is None:
         return True
+    # The very file once more, after an answer that was lost: no fault, and no entry of the log.
     if digest == there[1]:
         return False
+    # An equal number with other words would be a fork that members cannot order.
     if revision <= there[0]:
         raise ExchangeError(
             "PROJECT_OLDER",

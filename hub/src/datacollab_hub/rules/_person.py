@@ -49,4 +49,5 @@ class Person:
     @property
     def is_member(self) -> bool:
         """Whether it has a role in the project."""
+        # Roles on the hub, as that of an opener, give nobody a place in a project.
         return bool(self.roles & MEMBERS)

@@ -37,6 +37,7 @@ def may_fetch(person: Person, file: FileFacts) -> bool:
     Files for all parties are for those of the project file that it belongs to: a new one may name others, an analyst
     among them who was a party.
     """
+    # An empty recipient stands for all parties, and is no key's fingerprint.
     if person.fingerprint in (file.sender, file.recipient):
         return True
     return KINDS[file.kind].to_all and file.is_current and Role.PARTY in person.roles
@@ -44,4 +45,5 @@ def may_fetch(person: Person, file: FileFacts) -> bool:
 
 def may_see(person: Person, file: FileFacts) -> bool:
     """Whether a person sees that a file is there, and how large it is."""
+    # Owner and auditor watch over the exchange: that a file came, and never its bytes.
     return may_fetch(person, file) or bool({Role.OWNER, Role.AUDITOR} & person.roles)

@@ -11,9 +11,12 @@ from ._words import not_found
 
 __all__ = ["ROUTES", "Route", "check_may"]
 
+# Read from strangers, before it is known who they are: a key, its proof and a secret.
 _KEY = 2**12
 _SMALL = 2**16
+# A project file, most of which is columns.
 _TEXT = 2**20
+# A part of a file, held in memory while it is checked and written.
 _CHUNK = 2**22
 
 
@@ -57,6 +60,7 @@ _SHOWN = "/projects/{project}"
 _SENDERS = (Role.OWNER, Role.PARTY, Role.ANALYST)
 
 ROUTES = (
+    # For monitors, which have no key; who reads the numbers, the route itself decides.
     _route("GET", "/healthz", Role.ANYBODY),
     _route("GET", "/readyz", Role.ANYBODY),
     _route("GET", "/metrics", Role.ANYBODY),
@@ -65,12 +69,14 @@ ROUTES = (
     _route("POST", "/v1/projects", Role.OPENER, most_bytes=_SMALL),
     _route("GET", _P, *MEMBERS),
     _route("POST", _P + "/invitations", Role.OWNER, most_bytes=_SMALL),
+    # The one route whose body is read before its sender is known, as it brings the key along.
     _route("POST", _P + "/join", Role.INVITED, most_bytes=_KEY),
     _route("GET", _P + "/requests", Role.OWNER),
     _route("POST", _P + "/requests/{fingerprint}", Role.OWNER, most_bytes=_SMALL),
     _route("PUT", _P + "/agreement", Role.OWNER, most_bytes=_TEXT),
     _route("GET", _P + "/agreement", *MEMBERS),
     _route("POST", _P + "/uploads", *_SENDERS, most_bytes=_SMALL),
+    # Of these senders only the upload's own gets on: the service compares keys.
     _route("HEAD", _P + "/uploads/{upload}", *_SENDERS),
     _route("PATCH", _P + "/uploads/{upload}", *_SENDERS, most_bytes=_CHUNK),
     _route("DELETE", _P + "/uploads/{upload}", *_SENDERS),
@@ -78,6 +84,7 @@ ROUTES = (
     _route("GET", _P + "/files/{sha256}", *MEMBERS),
     _route("DELETE", _P + "/files/{sha256}", *_SENDERS),
     _route("GET", _P + "/log", *MEMBERS),
+    # Pages read, and change nothing but who is signed in.
     _page("/static/pages.css", Role.ANYBODY),
     _page("/static/hub.css", Role.ANYBODY),
     _page("/favicon.ico", Role.ANYBODY),
@@ -106,8 +113,10 @@ def check_may(route: Route, person: Person) -> None:
     """
     if route.roles & person.roles:
         return
+    # Before any word on roles, from which a stranger would learn that the project is there.
     if route.of_project and not person.is_member:
         raise not_found()
+    # The hub's operator can help here, and no project's owner.
     if route.roles == {Role.OPENER}:
         raise ExchangeError(
             "NOT_ALLOWED",

@@ -17,6 +17,7 @@ def check_open(deadline: date | None, now: float) -> None:
     ExchangeError
         ``DEADLINE_PASSED``.
     """
+    # One clock and one zone for all: by local times the day would end at several moments.
     if deadline is not None and datetime.fromtimestamp(now, UTC).date() > deadline:
         raise ExchangeError(
             "DEADLINE_PASSED",

@@ -8,9 +8,11 @@ from datacollab.errors import ExchangeError
 
 __all__ = ["check_fingerprint", "check_id", "check_name", "check_sha256", "is_id", "not_found"]
 
+# 128 random bits in hexadecimal: nobody finds one by trying.
 _ID = re.compile("[0-9a-f]{32}")
 _SHA256 = re.compile("[0-9a-f]{64}")
 _FINGERPRINT = re.compile("[a-z2-7]{4}(-[a-z2-7]{4}){3}")
+# As wide as the column that holds a name.
 _MOST_LETTERS = 200
 
 
@@ -51,6 +53,7 @@ def check_name(text: str, what: str) -> str:
     ExchangeError
         ``REQUEST_MALFORMED``.
     """
+    # Nothing that breaks a line or cannot be seen: names stand beside our words in terminals and logs.
     if not (0 < len(text) <= _MOST_LETTERS and text.isprintable() and text.strip() == text):
         raise ExchangeError(
             "REQUEST_MALFORMED",
@@ -60,6 +63,7 @@ def check_name(text: str, what: str) -> str:
 
 
 def _check(pattern: re.Pattern[str], text: str) -> str:
+    # The answer to a name that nothing has, so that its form tells nothing either.
     if not pattern.fullmatch(text):
         raise not_found()
     return text

@@ -28,7 +28,10 @@ def recipient_of(kind: Kind, said: str | None, members: Sequence[Member]) -> str
         ``REQUEST_MALFORMED``, ``NOT_FOUND``.
     """
     if not kind.names_recipient:
-        always = "" if kind.to_all else next(each.fingerprint for each in members if each.role == kind.to)
+        # Its kind decides who gets it: no sender steers a share to anybody else.
+        always = ""
+        if not kind.to_all:
+            always = next(each.fingerprint for each in members if each.role == kind.to)
         if said not in (None, always):
             raise ExchangeError(
                 "REQUEST_MALFORMED",
@@ -36,6 +39,7 @@ def recipient_of(kind: Kind, said: str | None, members: Sequence[Member]) -> str
             )
         return always
     for each in members:
+        # People know the name, programs the key.
         if each.role == Role.PARTY and said in (each.name, each.fingerprint):
             return each.fingerprint
     if said is None:

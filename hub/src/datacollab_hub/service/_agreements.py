@@ -42,7 +42,10 @@ def read_agreed_project(hub: Hub, project: str, revision: int | None = None) -> 
     with hub.store.reading() as connection:
         row = the_project(connection, project)
         require_agreement(row)
-        data = row.agreement if revision is None else agreement_text(connection, row.id, revision)
+        data = row.agreement
+        if revision is not None:
+            data = agreement_text(connection, row.id, revision)
     if data is None:
         raise not_found()
+    # Verified each time it is read: whoever can write to the database could have changed it.
     return read_agreement(data), data

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from sqlalchemy import Connection
+
+from datacollab.bundle import PublicKey
 from datacollab.errors import ExchangeError
 
 from ..rules import Person, Role
@@ -12,6 +15,7 @@ from ._seen import Seen
 
 __all__ = ["BROWSER_SECONDS", "link_key", "sign_in", "sign_out", "visitor"]
 
+# Half a working day, as a browser may be left open where others pass.
 BROWSER_SECONDS = 4 * 3600
 """After these a browser has to sign in again, whatever it did meanwhile."""
 
@@ -50,9 +54,11 @@ def sign_in(hub: Hub, secret: str, *, before: str | None) -> str:
     ExchangeError
         ``INVITATION_INVALID``.
     """
+    # In a transaction of its own: whatever fails afterwards, the link works no second time.
     fingerprint = redeem_browser_session(hub, secret)
     now = hub.clock()
     with hub.store.writing() as connection:
+        # A cookie that somebody planted in the browser beforehand must not become a signed-in one.
         if before is not None:
             forget_browser(connection, before)
         return new_browser(connection, fingerprint, now, now + BROWSER_SECONDS)
@@ -73,15 +79,31 @@ def visitor(hub: Hub, seen: Seen, cookie: str | None, *, project: str | None) ->
         ``NOT_SIGNED_IN``, ``TOO_MANY_REQUESTS``.
     """
     now = hub.clock()
+    roles = {Role.KNOWN}
     with hub.store.reading() as connection:
-        fingerprint = None if cookie is None else browser_key(connection, cookie, now)
-        known = None if fingerprint is None else find_key(connection, fingerprint)
-        if fingerprint is None or known is None:
+        known = _find_reader(connection, cookie, now)
+        if known is None:
             raise ExchangeError(
                 "NOT_SIGNED_IN",
                 "This browser is not signed in, or was signed in more than four hours ago. Run `datacollab remote "
                 "dashboard` in your folder, which opens these pages.",
             )
-        roles = {Role(role) for role in roles_of(connection, project, fingerprint)} if project else set()
-    seen.count(fingerprint, now)
-    return Person(known[0], frozenset({Role.KNOWN, *roles, *({Role.OPENER} if known[1] else ())}))
+        key, may_open = known
+        if may_open:
+            roles.add(Role.OPENER)
+        if project:
+            # Anew for each page: whoever left the project reads no more of it from then on.
+            roles.update(map(Role, roles_of(connection, project, key.fingerprint)))
+    # A browser's requests count with those of its key's programs.
+    seen.count(key.fingerprint, now)
+    return Person(key, frozenset(roles))
+
+
+def _find_reader(connection: Connection, cookie: str | None, now: float) -> tuple[PublicKey, bool] | None:
+    """The key that signed a browser in, and whether it may open projects; None where none did."""
+    if cookie is None:
+        return None
+    fingerprint = browser_key(connection, cookie, now)
+    if fingerprint is None:
+        return None
+    return find_key(connection, fingerprint)

@@ -15,6 +15,7 @@ class Claims:
     """One request at a time for each upload; others are told to ask again, as finishing reads all of a file."""
 
     def __init__(self) -> None:
+        # In memory, so of this process alone; between processes the database decides, which drops an upload once.
         self._held: set[str] = set()
         self._lock = threading.Lock()
 
@@ -28,6 +29,7 @@ class Claims:
             ``BUSY``.
         """
         with self._lock:
+            # Refused and not made to wait: a thread that waits answers nobody.
             if upload in self._held:
                 raise ExchangeError("BUSY", "Another request is just completing this upload. Ask again in a moment.")
             self._held.add(upload)

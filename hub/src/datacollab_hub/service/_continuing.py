@@ -39,6 +39,7 @@ def own_upload(hub: Hub, person: Person, project: str, upload: str) -> Upload:
     check_id(upload)
     with hub.store.reading() as connection:
         found = upload_row(connection, upload)
+    # Somebody else's upload is as good as none.
     if found is None or found.project != project or found.sender != person.fingerprint:
         raise not_found()
     return found
@@ -68,6 +69,7 @@ def append_part(hub: Hub, person: Person, upload: Upload, offset: int, body: byt
     ExchangeError
         ``OFFSET_DIFFERS``, ``TOO_LARGE``, ``REQUEST_MALFORMED``, ``NOT_FOUND``, and as `finish`.
     """
+    # Whoever lost an answer learns here where to go on.
     if offset != upload.offset:
         raise OffsetDiffersError(upload.offset)
     end = offset + len(body)
@@ -85,6 +87,7 @@ def append_part(hub: Hub, person: Person, upload: Upload, offset: int, body: byt
         )
     if body:
         try:
+            # Bytes before their row: a kill in between leaves a blob that nobody names, which is swept away.
             blob, _, _ = hub.store.blobs.write(f"uploads/{upload.id}", [body])
         except FileNotFoundError:
             # The upload ended at this moment, and its folder with it.
@@ -95,10 +98,13 @@ def append_part(hub: Hub, person: Person, upload: Upload, offset: int, body: byt
         except BaseException:
             hub.store.blobs.remove(blob)
             raise
+        # Another request brought a part for the same place, and the database counted that one in.
         if not is_next:
             hub.store.blobs.remove(blob)
             raise OffsetDiffersError(own_upload(hub, person, upload.project, upload.id).offset)
-    return finish(hub, person, upload) if end == upload.size else {"offset": end}
+    if end == upload.size:
+        return finish(hub, person, upload)
+    return {"offset": end}
 
 
 def abandon(hub: Hub, upload: Upload) -> None:
@@ -109,9 +115,11 @@ def abandon(hub: Hub, upload: Upload) -> None:
     ExchangeError
         ``NOT_FOUND``, when it ended meanwhile; ``BUSY``, when it is being finished.
     """
+    # Not while it is being finished, or parts would go under the reader's hands.
     with hub.claims.of(upload.id):
         with hub.store.writing() as connection:
             parts = chunk_blobs(connection, upload.id)
             if not drop_upload(connection, upload.id):
                 raise not_found()
+        # After the transaction: had it been undone, the parts would still be wanted.
         remove_parts(hub, upload, parts)

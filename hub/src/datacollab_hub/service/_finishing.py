@@ -43,6 +43,7 @@ def _finish(hub: Hub, person: Person, upload: Upload) -> dict[str, Any]:
     blobs = hub.store.blobs
     with hub.store.reading() as connection:
         parts = chunk_blobs(connection, upload.id)
+    # A request at the same moment has finished it, or dropped it.
     if not parts:
         return _answer_finished_meanwhile(hub, upload)
     try:
@@ -50,24 +51,30 @@ def _finish(hub: Hub, person: Person, upload: Upload) -> dict[str, Any]:
     except FileNotFoundError:
         return _answer_finished_meanwhile(hub, upload)
     try:
+        # Before anything reads it: what arrived has to be what was announced.
         if (size, sha256) != (upload.size, upload.sha256):
             raise ExchangeError(
                 "HASH_MISMATCH", "The file that arrived is not the one that was announced. Send it again."
             )
         with blobs.opened(blob) as file:
+            # The operator's limit let it in, so the reader's own must not refuse it.
             limits = Limits(total_bytes=max(size, Limits.total_bytes), member_bytes=max(size, Limits.member_bytes))
             envelope = read_envelope(file, size, signed_by=person.key, limits=limits, what="The file")
         accepted = _accept(hub, person, upload, envelope, blob)
     except ExchangeError:
+        # Sent again it would be refused again, so nothing of it is kept.
         with hub.store.writing() as connection:
             gone = drop_upload(connection, upload.id)
         blobs.remove(blob)
+        # Otherwise another request has ended it, and removes the parts itself.
         if gone:
             remove_parts(hub, upload, parts)
         raise
     except BaseException:
+        # The hub's own failure, as a full disk: the parts stay, and it can be asked again.
         blobs.remove(blob)
         raise
+    # Only now that the file counts: before, the parts were its only copy.
     remove_parts(hub, upload, parts)
     if not accepted:
         blobs.remove(blob)
@@ -90,6 +97,7 @@ def _answer_finished_meanwhile(hub: Hub, upload: Upload) -> dict[str, Any]:
     """Answer where another request for the same upload was faster."""
     with hub.store.reading() as connection:
         there = file_row(connection, upload.project, upload.sha256)
+    # Others than its sender must not learn by their own upload that the file is there.
     if there is None or there.withdrawn is not None or there.sender != upload.sender:
         raise not_found()
     return {"file": there.sha256}
@@ -98,6 +106,7 @@ def _answer_finished_meanwhile(hub: Hub, upload: Upload) -> dict[str, Any]:
 def _accept(hub: Hub, person: Person, upload: Upload, envelope: Envelope, blob: str) -> bool:
     """Make it a file; False where another request has just made this very one."""
     with hub.store.writing() as connection:
+        # From here on nobody else writes to the project, so what is checked stays true.
         row = the_project(connection, upload.project, lock=True)
         # Another process may have ended it since its parts were read, and what it made of them be withdrawn by now.
         if not drop_upload(connection, upload.id):
@@ -109,7 +118,11 @@ def _accept(hub: Hub, person: Person, upload: Upload, envelope: Envelope, blob: 
         kind = kind_of(upload.kind, Person(person.key, roles))
         parties = {each.fingerprint: each.name for each in members if each.role == Role.PARTY}
         check_envelope(kind, envelope, project_digest=digest, party=_party(kind, upload, parties))
-        recipient = upload.recipient if kind.names_recipient else recipient_of(kind, None, members)
+        recipient = upload.recipient
+        if not kind.names_recipient:
+            # The analyst may be another than when the upload was begun.
+            recipient = recipient_of(kind, None, members)
+        # The moment at which it is whole counts, and not its beginning.
         if kind.name == "share":
             check_open(row.deadline, hub.clock())
         is_new = add_file(
@@ -128,6 +141,7 @@ def _accept(hub: Hub, person: Person, upload: Upload, envelope: Envelope, blob: 
             facts = {"kind": kind.name, "sha256": upload.sha256, "recipient": recipient or None}
             append_log(connection, row.id, hub.clock(), person.fingerprint, "received", facts)
             return True
+        # An index refused it: the very file is there, or another share of the party.
         there = file_row(connection, row.id, upload.sha256)
         if there is None or there.withdrawn is not None:
             raise ExchangeError(
@@ -141,7 +155,10 @@ def _party(kind: Kind, upload: Upload, parties: dict[str, str]) -> str | None:
     """Name of the party that a file has to be about."""
     if kind.to_all:
         return None
-    key = upload.recipient if kind.names_recipient else upload.sender
+    # What parties send is about themselves, what the analyst sends is about who gets it.
+    key = upload.sender
+    if kind.names_recipient:
+        key = upload.recipient
     if key not in parties:
         raise ExchangeError(
             "WRONG_RECIPIENT", f"The project file that holds now names no party with the key {key}. Send it to another."

@@ -36,6 +36,7 @@ class Hub:
 
     store: Store
     settings: Settings
+    # Given from outside, so that tests can let time pass.
     clock: Callable[[], float] = time.time
     claims: Claims = field(default_factory=Claims)
     views: Views = field(default_factory=Views)
@@ -49,6 +50,7 @@ def the_project(connection: Connection, project: str, *, lock: bool = False) -> 
     ExchangeError
         ``NOT_FOUND``.
     """
+    # Only what has the form of an id is looked up.
     row = project_row(connection, check_id(project), lock=lock)
     if row is None:
         raise not_found()

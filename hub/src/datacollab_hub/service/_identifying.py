@@ -16,6 +16,7 @@ from ._seen import Seen
 
 __all__ = ["Identified", "check_signed", "identify", "identify_invited"]
 
+# Methods that are safe by RFC 9110, section 9.2.1.
 _READING = ("GET", "HEAD")
 
 
@@ -71,15 +72,28 @@ def identify(
 
     def key_of(name: str) -> PublicKey | None:
         nonlocal standing
+        # Key and roles by one question, as every request asks it.
         with hub.store.reading() as connection:
             standing = standing_of(connection, name, project)
-        return None if standing is None else standing.key
+        if standing is None:
+            return None
+        return standing.key
 
     found = verify_head(method, hub.settings.url + target, headers, key_of, now)
+    # By the key that signed: naming another's uses up none of theirs.
     seen.count(found.key.fingerprint, now)
+    # After the count: who asks too often must not fill the memory of nonces.
     _take_once(hub, seen, found, method, now)
-    roles = set() if standing is None else {*map(Role, standing.roles), *({Role.OPENER} if standing.may_open else ())}
-    return Identified(Person(found.key, frozenset({Role.KNOWN, *roles})), found)
+    return Identified(Person(found.key, _roles(standing)), found)
+
+
+def _roles(standing: Standing | None) -> frozenset[Role]:
+    roles = {Role.KNOWN}
+    if standing is not None:
+        roles.update(map(Role, standing.roles))
+        if standing.may_open:
+            roles.add(Role.OPENER)
+    return frozenset(roles)
 
 
 def identify_invited(
@@ -106,6 +120,7 @@ def identify_invited(
     fingerprint = found.key.fingerprint
     seen.count(fingerprint, now)
     with hub.store.reading() as connection:
+        # Before the nonce is kept: without an invitation a stranger leaves no row.
         if project is None or not has_invitation(connection, project, secret, fingerprint, now):
             raise invitation_invalid()
     _take_once(hub, seen, found, method, now)
@@ -114,6 +129,7 @@ def identify_invited(
 
 def _take_once(hub: Hub, seen: Seen, found: Verified, method: str, now: float) -> None:
     """Requests that change nothing are remembered by the process alone, as answering one again does no harm."""
+    # A second more, as times are rounded: beyond it the clock refuses the request.
     until = found.created + CLOCK_WINDOW + 1
     if method in _READING:
         seen.take(found.key.fingerprint, found.nonce, now, until)

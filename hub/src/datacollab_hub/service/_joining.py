@@ -38,7 +38,9 @@ __all__ = [
     "waiting_keys",
 ]
 
+# Whoever opened the project owns it; nobody is invited to that.
 _INVITED = (Role.PARTY, Role.ANALYST, Role.AUDITOR)
+# Long enough to open a link, too short for whoever finds it in a history.
 _SESSION_SECONDS = 120
 _DAY = 86_400
 
@@ -54,6 +56,7 @@ def invite(hub: Hub, person: Person, project: str, *, name: str, role: str, days
     check_name(name, "name")
     if role not in _INVITED:
         raise ExchangeError("REQUEST_MALFORMED", f"role: one of {', '.join(_INVITED)} is wanted.")
+    # Files are named by their party, on members' machines of every system.
     if role == Role.PARTY and is_device_name(name):
         raise ExchangeError(
             "REQUEST_MALFORMED", "name: on Windows it names a device, and no file can. Invite the party by another."
@@ -62,6 +65,7 @@ def invite(hub: Hub, person: Person, project: str, *, name: str, role: str, days
         row = the_project(connection, project, lock=True)
         secret = new_invitation(connection, row.id, name=name, role=role, expires=hub.clock() + days * _DAY)
         append_log(connection, row.id, hub.clock(), person.fingerprint, "invited", {"name": name, "role": role})
+    # Behind the hash sign, as browsers send that part to no server.
     return {"link": f"{hub.settings.url}/v1/projects/{row.id}/join#{secret}"}
 
 
@@ -78,6 +82,7 @@ def read_presented_key(text: str) -> PublicKey:
     if len(proofs) == 2 and proofs[1].startswith(MASK_CARD_PREFIX):
         # Whether the party has signed it, the owner's program sees when it drafts the project.
         del proofs[1]
+    # The proof ties both halves together: nobody joins with half of another's key.
     if len(proofs) != 1 or not key.is_proven_by(proofs[0]):
         raise ExchangeError(
             "KEY_MALFORMED",
@@ -96,8 +101,10 @@ def join(hub: Hub, person: Person, project: str, secret: str, public_key: str) -
         ``INVITATION_INVALID``, whether the project is there or not.
     """
     with hub.store.writing() as connection:
-        row = project_row(connection, project, lock=True) if is_id(project) else None
+        row = None
         found = None
+        if is_id(project):
+            row = project_row(connection, project, lock=True)
         if row is not None:
             add_key(connection, person.key, hub.clock())
             found = use_invitation(connection, row.id, secret, person.fingerprint, hub.clock())
@@ -105,8 +112,10 @@ def join(hub: Hub, person: Person, project: str, secret: str, public_key: str) -
             # All that was written is undone: strangers leave nothing behind.
             raise invitation_invalid()
         role, name, is_first = found
+        # A second invitation must not bring a role that excludes the first.
         check_invited(Role(role), [Role(each) for each in roles_of(connection, row.id, person.fingerprint)])
         asking = (row.id, person.fingerprint, _lines(public_key), role, name)
+        # After a lost answer it asks again, and waits only once.
         if is_first and add_request(connection, *asking, hub.clock()):
             facts = {"name": name, "role": role}
             append_log(connection, row.id, hub.clock(), person.fingerprint, "asked", facts)
@@ -160,9 +169,11 @@ def decide(hub: Hub, person: Person, project: str, fingerprint: str, *, approve:
         if approve:
             role = Role(asked.role)
             check_invited(role, [Role(each) for each in before])
+            # Once there is a project file, its signature says who is in; auditors it does not name.
             if role == Role.AUDITOR or row.digest is None:
                 add_member(connection, row.id, Member(fingerprint, role, asked.name))
         elif asked.role == Role.AUDITOR or row.digest is None:
+            # Whoever was let in before is put out by the same route.
             remove_member(connection, row.id, fingerprint, asked.role)
         decide_request(connection, row.id, fingerprint, state)
         # Whoever was approved may have been left out since, and is a member again now: members read of that too.

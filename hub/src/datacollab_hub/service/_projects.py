@@ -59,6 +59,7 @@ def open_project(hub: Hub, person: Person, name: str) -> dict[str, Any]:
     """
     check_name(name, "name")
     with hub.store.writing() as connection:
+        # Counting locks the key's row: two requests at once cannot both be the last that is allowed.
         n_there, _ = count_owned(connection, person.fingerprint)
         if n_there >= hub.settings.projects_per_key:
             raise ExchangeError(
@@ -105,6 +106,7 @@ def put_agreement(hub: Hub, person: Person, project: str, data: bytes) -> tuple[
         As `read_project`; ``REQUEST_MALFORMED``, when the revision is a number that no database here holds;
         ``NOT_A_MEMBER``, when another key owns it; ``PROJECT_OLDER``; ``QUOTA_EXCEEDED``.
     """
+    # Before the transaction: reading a large file takes a while, and writers would wait.
     said = read_agreement(data)
     if said.revision > _LAST_REVISION:
         raise ExchangeError(
@@ -112,6 +114,7 @@ def put_agreement(hub: Hub, person: Person, project: str, data: bytes) -> tuple[
             f"revision: {said.revision} was found; a number up to {_LAST_REVISION} is wanted. Sign the project file "
             "again with the number after the one that the hub has.",
         )
+    # By the whole key, as a fingerprint is a hash cut short.
     if said.owner != person.key:
         raise ExchangeError(
             "NOT_A_MEMBER",
@@ -120,9 +123,12 @@ def put_agreement(hub: Hub, person: Person, project: str, data: bytes) -> tuple[
         )
     with hub.store.writing() as connection:
         row = the_project(connection, project, lock=True)
-        there = None if row.revision is None or row.digest is None else (row.revision, row.digest)
+        there = None
+        if row.revision is not None and row.digest is not None:
+            there = (row.revision, row.digest)
         is_new = check_follows(said.revision, said.digest, there)
         if is_new:
+            # Of a new file alone: the very same one again takes no room.
             _check_room(hub, connection, person, len(data))
             _replace(hub, connection, row, said, data)
             facts = {"digest": said.digest, "revision": said.revision}
@@ -156,6 +162,7 @@ def read_agreement(data: bytes) -> Project:
         try:
             return read_project(path)[0]
         except ExchangeError as error:
+            # The sender knows the file by its own name; paths of this machine are none of theirs.
             raise ExchangeError(error.code, str(error).replace(str(path), "project.toml")) from None
 
 
@@ -163,7 +170,9 @@ def _replace(hub: Hub, connection: Connection, row: ProjectRow, said: Project, d
     new = [Member(said.owner.fingerprint, "owner", "owner"), Member(said.analyst.fingerprint, "analyst", "analyst")]
     new += [Member(key.fingerprint, "party", name) for name, key in said.parties.items()]
     named = {member.fingerprint for member in new}
+    # Auditors stay, as no project file names them, unless this one gives the key another role.
     auditors = [member for member in members_of(connection, row.id) if member.role == "auditor"]
+    # Keys before members, which refer to them.
     for key in (said.owner, said.analyst, *said.parties.values()):
         add_key(connection, key, hub.clock())
     replace_members(connection, row.id, [*new, *(each for each in auditors if each.fingerprint not in named)])
@@ -184,6 +193,7 @@ def agreement_of(hub: Hub, project: str) -> bytes:
     with hub.store.reading() as connection:
         row = the_project(connection, project)
     require_agreement(row)
+    # Byte for byte: the owner's signature is over this spelling.
     return row.agreement or b""
 
 
@@ -192,10 +202,16 @@ def project_status(hub: Hub, person: Person, project: str) -> dict[str, Any]:
     with hub.store.reading() as connection:
         view = hub.views.of(connection, project)
     seq, head = view.head
+    fingerprint = None
+    deadline = None
+    if view.row.digest is not None:
+        fingerprint = spell(bytes.fromhex(view.row.digest), 20)
+    if view.row.deadline is not None:
+        deadline = view.row.deadline.isoformat()
     return {
         **_describe(view.row, person.roles & MEMBERS),
-        "fingerprint": None if view.row.digest is None else spell(bytes.fromhex(view.row.digest), 20),
-        "deadline": None if view.row.deadline is None else view.row.deadline.isoformat(),
+        "fingerprint": fingerprint,
+        "deadline": deadline,
         "quorum": view.row.quorum,
         **view.standing,
         "now": datetime.fromtimestamp(hub.clock(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -11,7 +11,9 @@ from datacollab.errors import ExchangeError
 
 __all__ = ["Seen"]
 
+# Seconds' worth of requests that may come at once: a command asks several times in a row.
 _BURST = 4
+# Seconds that a process waits for the others' turns at the file.
 _WAIT = 30.0
 _EVERY = 1.0
 """Seconds until what has expired is cleared away again."""
@@ -29,10 +31,13 @@ CREATE INDEX IF NOT EXISTS requests_by_time ON requests (until);
 CREATE TABLE IF NOT EXISTS keys (fingerprint TEXT PRIMARY KEY, left REAL, asked REAL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS keys_by_time ON keys (asked);
 """
+# Question and answer in one statement: of two equal requests at the same moment one inserts.
 _TAKE = "INSERT OR IGNORE INTO requests VALUES (?, ?)"
+# A bucket that fills at the rate, up to the burst; a clock that was set back takes nothing away.
 _LEFT = "min(:most, left + max(0, :now - asked) * :rate)"
 # A request that was overtaken by a later one gives nobody the time between both again; a clock may be set back.
 _ASKED = f"CASE WHEN asked - :now < {_SLACK} THEN max(asked, :now) ELSE :now END"
+# A refused request changes nothing, so whoever was too fast need not fear to have asked.
 _COUNT = f"""
 INSERT INTO keys VALUES (:fingerprint, :most - 1, :now)
 ON CONFLICT (fingerprint) DO UPDATE SET left = {_LEFT} - 1, asked = {_ASKED} WHERE {_LEFT} >= 1
@@ -58,12 +63,13 @@ class Seen:
 
     def __init__(self, per_second: float, place: Path | None = None) -> None:
         self._rate = per_second
+        # One at least, or a rate below a quarter would let nobody in.
         self._most = max(1.0, per_second * _BURST)
         self._lock = threading.Lock()
         self._next = 0.0
         # Statements that each are a transaction.
         self._database = sqlite3.connect(
-            ":memory:" if place is None else place, timeout=_WAIT, isolation_level=None, check_same_thread=False
+            place or ":memory:", timeout=_WAIT, isolation_level=None, check_same_thread=False
         )
         # A process that is killed leaves the file whole; whether the machine's end does is of no consequence.
         self._database.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;" + _TABLES)
@@ -108,9 +114,11 @@ class Seen:
 
     def _clear_away(self, now: float) -> None:
         """Forget, once a second, expired requests, and keys that have all their requests again."""
+        # The lower bound notices a clock that was set back, which would put clearing off for long.
         if self._next - _EVERY <= now < self._next:
             return
         self._next = now + _EVERY
+        # A key that was silent for this long has a full bucket, and needs no row.
         for statement, before in zip(_EXPIRED, (now - _SLACK, now - self._most / self._rate), strict=True):
             for _ in range(_PORTIONS):
                 if self._database.execute(statement, (before, _PORTION)).rowcount < _PORTION:

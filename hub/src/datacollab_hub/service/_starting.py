@@ -61,11 +61,14 @@ def start_upload(hub: Hub, person: Person, project: str, announced: Announced) -
     """
     kind = kind_of(announced.kind, person)
     with hub.store.writing() as connection:
+        # From the first look on: one announcement twice at once begins one upload.
         row = the_project(connection, project, lock=True)
         require_agreement(row)
         recipient = recipient_of(kind, announced.recipient, members_of(connection, row.id))
         there = file_row(connection, row.id, announced.sha256)
+        # Sent before, and the answer was lost: no byte is sent twice.
         if there is not None and there.withdrawn is None:
+            # One row cannot tell of two senders, or of two kinds.
             if (there.sender, there.kind, there.recipient) != (person.fingerprint, kind.name, recipient):
                 raise ExchangeError("ALREADY_THERE", "The very file was sent in another way. Withdraw it first.")
             _check_size(announced, there.size)
@@ -77,6 +80,7 @@ def start_upload(hub: Hub, person: Person, project: str, announced: Announced) -
             "sha256": announced.sha256,
             "recipient": recipient,
         }
+        # One that was begun goes on; deadlines and quotas were looked at then.
         upload = find_upload(connection, **wanted)
         if upload is not None:
             _check_size(announced, upload.size)
@@ -99,6 +103,7 @@ def _check_room(hub: Hub, connection: Connection, row: ProjectRow, person: Perso
     settings = hub.settings
     if kind.name == "share":
         check_open(row.deadline, hub.clock())
+        # Early, so that nobody sends gigabytes in vain; in the end the index decides.
         check_one_share(connection, row.id, person.fingerprint)
     if size > settings.file_bytes:
         raise ExchangeError(
@@ -106,6 +111,7 @@ def _check_room(hub: Hub, connection: Connection, row: ProjectRow, person: Perso
             f"The file has {size} bytes; this hub takes {settings.file_bytes}. Ask its operator, or carry the file by "
             "hand.",
         )
+    # In all projects together, as each keeps its parts for a week.
     if n_open_uploads(connection, person.fingerprint) >= settings.open_uploads:
         raise ExchangeError(
             "QUOTA_EXCEEDED",

@@ -16,6 +16,7 @@ from ..store import FileRow, Member, ProjectRow, fetches_of, files_of, log_head,
 
 __all__ = ["View", "Views", "facts_of"]
 
+# Some tens of megabytes of memory; what was not asked for longest goes first.
 _MOST_ROWS = 100_000
 
 
@@ -85,10 +86,15 @@ class View:
         Answers in a model's place are waiting too.
         """
         parties = self.parties
+        # Files of an earlier project file count no more.
         live = [each for each in self.files if each.withdrawn is None and each.project_digest == self.row.digest]
-        named = sorted(parties.values()) if self.row.digest else []
+        named: list[str] = []
+        if self.row.digest:
+            # Before there is a project file, a share is expected of nobody.
+            named = sorted(parties.values())
         shared = {parties[each.sender] for each in live if each.kind == "share" and each.sender in parties}
         back = [each for each in live if each.kind in ("model", "sums-model", "answers") and each.recipient in parties]
+        # A file waits for its party until that party itself was given it.
         waiting = {parties[each.recipient] for each in back if each.recipient not in self.fetches.get(each.id, {})}
         missing = sorted(set(named) - shared)
         return {"parties": named, "shared": sorted(shared), "missing": missing, "waiting": sorted(waiting)}
@@ -117,6 +123,7 @@ class Views:
         ExchangeError
             ``NOT_FOUND``.
         """
+        # Every change writes an entry, so the project is the same as long as the log's end is.
         head = log_head(connection, check_id(project))
         with self._lock:
             kept = self._kept.get(project)
@@ -129,13 +136,15 @@ class Views:
             self._drop(project)
             self._kept[project] = view
             self._n_rows += view.n_rows
+            # The new view may go as well, where it alone needs more than all the room.
             while self._n_rows > self._most:
                 self._drop(next(iter(self._kept)))
         return view
 
     def _drop(self, project: str) -> None:
         gone = self._kept.pop(project, None)
-        self._n_rows -= 0 if gone is None else gone.n_rows
+        if gone is not None:
+            self._n_rows -= gone.n_rows
 
 
 def facts_of(file: FileRow, row: ProjectRow) -> FileFacts:
@@ -149,6 +158,7 @@ def _read(connection: Connection, project: str, head: tuple[int, str]) -> View:
         raise not_found()
     return View(
         head,
+        # The file itself is large, and no poll shows it.
         replace(row, agreement=None),
         members_of(connection, project),
         files_of(connection, project),

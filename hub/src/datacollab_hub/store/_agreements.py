@@ -30,6 +30,7 @@ def add_agreement(
 
 def agreements_of(connection: Connection, project: str) -> list[AgreementRow]:
     """All of a project, the first one first."""
+    # Without the files themselves: a list of revisions would read megabytes.
     columns = [agreements.c[name] for name in AgreementRow.__dataclass_fields__]
     query = select(*columns).where(agreements.c.project == project).order_by(agreements.c.revision)
     return [AgreementRow(*row) for row in connection.execute(query)]

@@ -53,21 +53,25 @@ def backup(store: Store, folder: Path) -> int:
     if folder.exists():
         raise ExchangeError("ALREADY_THERE", f"{folder} exists. Name a folder that does not; nothing was written.")
     (folder / "blobs").mkdir(parents=True, mode=0o700)
+    # The mode above is of no effect on a folder's parents, and a mask may change it.
     folder.chmod(0o700)
     rows: list[tuple[str, dict[str, Any]]] = []
     with store.engine.connect() as connection:
         if connection.dialect.name == "postgresql":
+            # All tables as of one moment, or a row could name another that is not in the copy.
             connection = connection.execution_options(isolation_level="REPEATABLE READ")
         with connection.execution_options(reading=True).begin():
             for table in _TABLES:
                 for each in connection.execute(select(table)).mappings():
                     rows.append((table.name, {name: _plain(value) for name, value in each.items()}))
+    # Rows before blobs: a blob that goes in between is explained below, one that comes has no row here.
     live = [row for table, row in rows if table == files.name and row["blob"]]
     for row in live:
         if not _copy_blob(store, folder, row):
             row |= _withdrawn(store, row)
     lines = [canonical_json({"table": table, "row": row}) for table, row in rows]
     head = {"format": "datacollab hub backup 1", "revision": newest(), "rows": len(lines)}
+    # Last of all: a folder without this file is no backup, and cannot be taken for one.
     write_atomically(folder / _ROWS, b"\n".join([canonical_json(head), *lines]) + b"\n", mode=0o600)
     return sum(1 for row in live if row["blob"])
 
@@ -82,6 +86,7 @@ def _copy_blob(store: Store, folder: Path, row: dict[str, Any]) -> bool:
     except FileNotFoundError:
         path.unlink(missing_ok=True)
         return False
+    # Spoilt bytes would show only when the backup is needed.
     if found != row["sha256"]:
         raise _describe_loss(row)
     return True
@@ -95,6 +100,7 @@ def _withdrawn(store: Store, row: dict[str, Any]) -> dict[str, Any]:
             .mappings()
             .first()
         )
+    # Only its sender's withdrawal explains that bytes are gone.
     if now is None or now["withdrawn"] is None:
         raise _describe_loss(row)
     return dict(now)
@@ -114,6 +120,7 @@ def _write(path: Path, pieces: Iterator[bytes]) -> str:
             sha256.update(piece)
             target.write(piece)
         target.flush()
+        # On the disk before any row says that it is there.
         os.fsync(target.fileno())
     return sha256.hexdigest()
 
@@ -133,9 +140,11 @@ def restore(store: Store, folder: Path) -> int:
         the backup; ``STATE_DAMAGED``, when it is not whole.
     """
     check_current(store.engine)
+    # All of the file is checked before the first row is written.
     lines = list(_lines(folder / _ROWS))
     written: list[str] = []
     try:
+        # One transaction: where it fails the hub is empty, and can be filled again.
         with store.writing() as connection:
             if any(connection.execute(select(func.count()).select_from(each)).scalar() for each in (keys, projects)):
                 raise ExchangeError("ALREADY_THERE", "The hub is not empty. Restore into a new folder and database.")
@@ -144,6 +153,7 @@ def restore(store: Store, folder: Path) -> int:
                     row["blob"] = _restore_blob(store, folder, row, written)
                 connection.execute(insert(METADATA.tables[table]).values(**row))
             _go_on_counting(connection)
+            # From here on the hub that was backed up cannot sweep these blobs.
             pair_anew(connection, store.blobs)
     except BaseException:
         store.blobs.remove(*written)
@@ -157,6 +167,7 @@ def _restore_blob(store: Store, folder: Path, row: dict[str, Any], written: list
         raise _damage_in(path)
     with open(path, "rb") as source:
         blob, _, sha256 = store.blobs.write("files", iter(lambda: source.read(2**20), b""))
+    # Before its hash is compared, so that a wrong one is removed as well.
     written.append(blob)
     if sha256 != row["sha256"]:
         raise _damage_in(path)
@@ -165,6 +176,7 @@ def _restore_blob(store: Store, folder: Path, row: dict[str, Any], written: list
 
 def _go_on_counting(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
+        # The server's counter did not see numbers that came with the rows.
         most = "SELECT setval(pg_get_serial_sequence('files', 'id'), (SELECT max(id) FROM files))"
         connection.execute(text(most))
 
@@ -183,11 +195,13 @@ def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 "Restore it with the version that made it, then upgrade.",
             )
         lines = source.readlines()
+        # A file that was cut off may end at a line's end too.
         if head.get("rows") != len(lines):
             raise _damage_in(path)
         for line in lines:
             said = _parse_line(line, path)
             table = tables.get(str(said.get("table")))
+            # Only names of the schema reach the database, whatever the file says.
             if table is None or not isinstance(said.get("row"), dict) or {*said["row"]} != {*table.c.keys()}:
                 raise _damage_in(path)
             yield table.name, {name: _original(table, name, value) for name, value in said["row"].items()}
@@ -198,13 +212,18 @@ def _parse_line(line: bytes, path: Path) -> dict[str, Any]:
         said = parse_json(line, what=str(path))
     except ExchangeError:
         raise _damage_in(path) from None
-    return said if isinstance(said, dict) else {}
+    if not isinstance(said, dict):
+        # The caller refuses what has no entries.
+        return {}
+    return said
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    return value.isoformat() if isinstance(value, date) else value
+    if isinstance(value, date):
+        return value.isoformat()
+    return value
 
 
 def _original(table: Any, name: str, value: Any) -> Any:
@@ -213,7 +232,9 @@ def _original(table: Any, name: str, value: Any) -> Any:
     wanted = table.c[name].type.python_type
     if wanted is bytes:
         return base64.b64decode(value)
-    return date.fromisoformat(value) if wanted is date else value
+    if wanted is date:
+        return date.fromisoformat(value)
+    return value
 
 
 def _damage_in(path: Path) -> ExchangeError:

@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import secrets
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
@@ -18,7 +19,9 @@ from datacollab.errors import DataCollabError
 
 __all__ = ["Blobs"]
 
+# Memory for each reader; smaller pieces cost more calls than they save.
 _PIECE = 2**20
+# No blob by its name, so that no sweep takes it.
 _MARK = "hub-id"
 _ID = "[0-9a-f]{32}"
 _BLOB = re.compile(f"(?:files|uploads/{_ID})/(?:{_ID}|(?P<part>\\.{_ID}\\.part))")
@@ -52,6 +55,7 @@ class Blobs:
         except (OSError, DataCollabError):
             raise
         except Exception as error:
+            # Folders fail by OSError alone; anything else is a fault of the program.
             if self._is_local:
                 raise
             raise OSError(f"the place for blobs fails: {type(error).__name__}") from error
@@ -77,6 +81,7 @@ class Blobs:
 
     def _put(self, name: str, pieces: Iterable[bytes]) -> tuple[int, str]:
         folder, slash, _ = name.rpartition("/")
+        # In the same folder, as renaming across file systems would copy.
         part = self._path(f"{folder}{slash}.{secrets.token_hex(16)}.part")
         size = 0
         sha256 = hashlib.sha256()
@@ -86,17 +91,19 @@ class Blobs:
                     file.write(piece)
                     size += len(piece)
                     sha256.update(piece)
+                # On the disk before it has its name: after a crash, a name stands for whole bytes.
                 file.flush()
                 if self._is_local:
                     os.fsync(file.fileno())
             self._rename(part, self._path(name))
         except BaseException:
+            # A request that was cancelled comes here too; what cannot be removed is swept later.
             with contextlib.suppress(OSError), self._reached():
                 self._fs.rm_file(part)
             raise
         return size, sha256.hexdigest()
 
-    def read(self, name: str, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+    def read(self, name: str, start: int = 0, end: int = sys.maxsize) -> Iterator[bytes]:
         """A blob's bytes from one position to before another, in pieces.
 
         Raises
@@ -105,17 +112,21 @@ class Blobs:
             When it is not there; at once, and not at the first piece.
         """
         with self._reached():
-            file = self._fs.open(self._path(name), "rb", **({} if self._is_local else {"cache_type": "readahead"}))
+            options: dict[str, Any] = {}
+            if not self._is_local:
+                # Blobs are read from front to back, and blocks behind the reader need no memory.
+                options["cache_type"] = "readahead"
+            file = self._fs.open(self._path(name), "rb", **options)
             file.seek(start)
-        return self._pieces(file, None if end is None else end - start)
+        return self._pieces(file, end - start)
 
-    def _pieces(self, file: Any, left: int | None) -> Iterator[bytes]:
+    def _pieces(self, file: Any, left: int) -> Iterator[bytes]:
         with self._reached(), file:
-            while left is None or left > 0:
-                piece = file.read(_PIECE if left is None else min(_PIECE, left))
+            while left > 0:
+                piece = file.read(min(_PIECE, left))
                 if not piece:
                     return
-                left = None if left is None else left - len(piece)
+                left -= len(piece)
                 yield piece
 
     @contextmanager
@@ -143,6 +154,7 @@ class Blobs:
         """
         n_removed = 0
         for name, facts in self._list_blobs():
+            # A young blob may belong to a row that is not written yet.
             if _BLOB.fullmatch(name) and name not in keep and _time_written(facts) < older_than:
                 with contextlib.suppress(OSError), self._reached():
                     self._fs.rm_file(self._path(name))
@@ -153,6 +165,7 @@ class Blobs:
     def _sweep_folders(self, older_than: float) -> None:
         """Remove empty folders of uploads, as a kill leaves them."""
         if self._is_local and os.path.isdir(self._path("uploads")):
+            # Listed whole first, as folders go meanwhile.
             for entry in list(os.scandir(self._path("uploads"))):
                 if re.fullmatch(_ID, entry.name) and entry.stat().st_mtime < older_than:
                     self.remove_folder(f"uploads/{entry.name}")
@@ -166,6 +179,7 @@ class Blobs:
         """Return the mark of the place; None where it has none."""
         try:
             with self._reached(), self._fs.open(self._path(_MARK), "rb") as file:
+                # Twice as much as a mark has; the file may be another's, of any size.
                 return str(file.read(64).decode("ascii", "replace").strip())
         except FileNotFoundError:
             return None
@@ -178,6 +192,7 @@ class Blobs:
     def check(self) -> None:
         """Raise OSError unless the place is there."""
         with self._reached():
+            # Object stores know a place by one way or the other.
             if not self._fs.isdir(self._root) and not self._fs.exists(self._root):
                 raise FileNotFoundError("the place for blobs is not there")
 
@@ -193,6 +208,7 @@ class Blobs:
             self._fs.mv(part, path)
             return
         os.replace(part, path)
+        # The folder as well: until it is on the disk, a crash may undo the new name.
         handle = os.open(os.path.dirname(path), os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -206,4 +222,9 @@ class Blobs:
 def _time_written(facts: dict[str, Any]) -> float:
     """When a blob was written, as far as its place says so; it was now, where that is unknown."""
     said = facts.get("mtime") or facts.get("LastModified") or facts.get("created")
-    return float(said.timestamp() if hasattr(said, "timestamp") else said) if said else float("inf")
+    if not said:
+        # Never old enough to be swept: a blob too many does less harm than one too few.
+        return float("inf")
+    if hasattr(said, "timestamp"):
+        return float(said.timestamp())
+    return float(said)

@@ -19,7 +19,9 @@ def _hash(secret: str) -> str:
 
 def new_browser(connection: Connection, fingerprint: str, now: float, expires: float) -> str:
     """Let a browser in; its cookie, which is drawn anew and kept by its hash alone."""
+    # 256 random bits; a copy of the database signs nobody in.
     cookie = secrets.token_urlsafe(32)
+    # Expired ones go on the way, so that nothing has to wake for them.
     connection.execute(delete(browsers).where(browsers.c.expires < int(now)))
     values = {"cookie_sha256": _hash(cookie), "fingerprint": fingerprint, "expires": int(expires)}
     connection.execute(insert(browsers).values(**values))
@@ -31,8 +33,7 @@ def browser_key(connection: Connection, cookie: str, now: float) -> str | None:
     query = select(browsers.c.fingerprint).where(
         browsers.c.cookie_sha256 == _hash(cookie), browsers.c.expires >= int(now)
     )
-    found = connection.execute(query).scalar()
-    return None if found is None else str(found)
+    return connection.execute(query).scalar()
 
 
 def forget_browser(connection: Connection, cookie: str) -> None:
@@ -45,5 +46,4 @@ def session_key(connection: Connection, secret: str, now: float) -> str | None:
     query = select(sessions.c.fingerprint).where(
         sessions.c.secret_sha256 == _hash(secret), sessions.c.expires >= int(now)
     )
-    found = connection.execute(query).scalar()
-    return None if found is None else str(found)
+    return connection.execute(query).scalar()

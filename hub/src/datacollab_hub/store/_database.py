@@ -18,6 +18,7 @@ from datacollab.errors import ExchangeError
 
 __all__ = ["database_url", "disk_is_full", "open_engines", "transaction"]
 
+# Milliseconds that a writer waits for its turn, as many parties may share at once.
 _WAIT_MS = 30_000
 _IDLE = 5.0
 """Seconds after which a connection to a server is tried before it is used; each time would cost as much as asking."""
@@ -37,6 +38,7 @@ def database_url(data: Path, url: str | None) -> str:
         ) from None
     if parsed.drivername in ("postgresql", "postgres"):
         parsed = parsed.set(drivername="postgresql+psycopg")
+    # For the engine alone: no message and no log shows it.
     return parsed.render_as_string(hide_password=False)
 
 
@@ -51,6 +53,7 @@ def open_engines(url: str) -> tuple[Engine, Engine]:
     if not url.startswith("sqlite"):
         readers = {"pool_size": 10, "max_overflow": 0, "isolation_level": "AUTOCOMMIT", "pool_reset_on_return": None}
         return _server_engine(url, pool_size=20, max_overflow=20), _server_engine(url, **readers)
+    # More connections than threads that answer, so that none waits for another's.
     engine = create_engine(url, pool_size=20, max_overflow=40, connect_args={"timeout": _WAIT_MS / 1000})
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
@@ -70,11 +73,13 @@ def _note_idle(_: Any, record: Any) -> None:
 
 def _try_idle(connection: Any, record: Any, _: Any) -> None:
     """Have all connections made anew, where the server was begun again meanwhile."""
+    # One that was never idle has just been made, and needs no question.
     if time.monotonic() - record.info.get("idle_since", float("inf")) < _IDLE:
         return
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
+        # The driver began a transaction for the question.
         connection.rollback()
     except connection.OperationalError as error:
         raise InvalidatePoolError from error
@@ -83,12 +88,14 @@ def _try_idle(connection: Any, record: Any, _: Any) -> None:
 def _prepare_sqlite(connection: Any, _: Any) -> None:
     # Else Python's driver begins transactions by itself, and too late: a reader that turns writer is refused at once.
     connection.isolation_level = None
+    # WAL: readers do not wait for writers. FULL: what was accepted outlasts a power cut.
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={_WAIT_MS}"):
         connection.execute(f"PRAGMA {pragma}")
 
 
 def _begin_sqlite(connection: Connection) -> None:
     reading = connection.get_execution_options().get("reading")
+    # A writer takes its turn at the start: one that reads first could be refused half-way.
     connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 
 
@@ -105,6 +112,7 @@ def transaction(engine: Engine, *, reading: bool = False) -> Iterator[Connection
     with engine.connect().execution_options(reading=reading) as connection, connection.begin():
         try:
             yield connection
+        # A refusal by a rule, after rows were read to their end.
         except ExchangeError:
             raise
         except BaseException:
@@ -118,7 +126,8 @@ def disk_is_full(error: BaseException) -> bool:
     """Whether an error means that there is no room, in the database or beside it."""
     if isinstance(error, OSError):
         return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    said = str(error.orig) if isinstance(error, OperationalError) else str(error)
+    # The driver's own words: SQLAlchemy adds the statement, in which these could stand as well.
+    said = str(getattr(error, "orig", error))
     return isinstance(error, OperationalError | sqlite3.OperationalError) and (
         "is full" in said or "No space left" in said
     )

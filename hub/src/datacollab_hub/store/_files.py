@@ -59,6 +59,7 @@ def add_file(
     values = {"project": project, "kind": kind, "sha256": sha256, "size": size, "sender": sender, "blob": blob}
     values |= {"recipient": recipient, "project_digest": project_digest, "received": int(now)}
     try:
+        # A savepoint, as PostgreSQL goes on with no transaction in which a statement was refused.
         with connection.begin_nested():
             connection.execute(insert(files).values(**values))
     except IntegrityError:
@@ -70,7 +71,9 @@ def file_row(connection: Connection, project: str, sha256: str) -> FileRow | Non
     """The live file of a hash, or else the last that was withdrawn."""
     query = select(*_COLUMNS).where(files.c.project == project, files.c.sha256 == sha256)
     rows = [FileRow(*row) for row in connection.execute(query.order_by(files.c.id))]
-    return next((row for row in rows if row.withdrawn is None), rows[-1] if rows else None)
+    # At most one is live, as an index holds.
+    live = [row for row in rows if row.withdrawn is None]
+    return next(iter(live or rows[-1:]), None)
 
 
 def files_of(connection: Connection, project: str) -> list[FileRow]:
@@ -88,6 +91,7 @@ def has_live_share(connection: Connection, project: str, sender: str) -> bool:
 def withdraw_file(connection: Connection, file: int, now: float) -> bool:
     """Leave the facts of a file alone; False where it was withdrawn before."""
     where = (files.c.id == file, files.c.withdrawn.is_(None))
+    # The condition decides between two requests at once: one of them changes the row.
     return connection.execute(update(files).where(*where).values(withdrawn=int(now), blob="")).rowcount == 1
 
 
@@ -113,4 +117,5 @@ def fetches_of(connection: Connection, project: str) -> dict[int, dict[str, int]
 def all_blobs(connection: Connection) -> set[str]:
     """Names that count."""
     names = connection.execute(select(files.c.blob).where(files.c.blob != "")).scalars()
+    # Parts of unfinished uploads count as well, or a sweep would take them.
     return {*names, *connection.execute(select(chunks.c.blob)).scalars()}

@@ -36,6 +36,7 @@ class JoinRequest:
 
 
 def _hash(secret: str) -> str:
+    # Fast and without salt, as nobody guesses 256 random bits.
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -59,6 +60,7 @@ def has_invitation(connection: Connection, project: str, secret: str, fingerprin
     """Whether `use_invitation` would give a key something."""
     mine = (invitations.c.project == project, invitations.c.secret_sha256 == _hash(secret))
     free = and_(invitations.c.used_by.is_(None), invitations.c.expires >= int(now))
+    # The key that used it may ask again how it stands.
     query = select(invitations.c.id).where(*mine, or_(free, invitations.c.used_by == fingerprint))
     return connection.execute(query).first() is not None
 
@@ -72,10 +74,13 @@ def use_invitation(
     """
     mine = (invitations.c.project == project, invitations.c.secret_sha256 == _hash(secret))
     free = (invitations.c.used_by.is_(None), invitations.c.expires >= int(now))
+    # Changed first and read then: of two keys at once the condition lets one through.
     used = connection.execute(update(invitations).where(*mine, *free).values(used_by=fingerprint))
     query = select(invitations.c.role, invitations.c.name).where(*mine, invitations.c.used_by == fingerprint)
     row = connection.execute(query).first()
-    return (row.role, row.name, used.rowcount == 1) if row else None
+    if row is None:
+        return None
+    return row.role, row.name, used.rowcount == 1
 
 
 def add_request(
@@ -84,6 +89,7 @@ def add_request(
     """Let a key wait for approval, in place of its earlier request; False where it waits or is approved."""
     where = (requests.c.project == project, requests.c.fingerprint == fingerprint)
     there = connection.execute(select(requests.c.state, requests.c.role).where(*where)).first()
+    # Whoever was refused, or is invited to another role, may ask anew.
     if there is not None and there.role == role and there.state != "refused":
         return False
     connection.execute(delete(requests).where(*where))
@@ -117,6 +123,5 @@ def new_session(connection: Connection, fingerprint: str, now: float, expires: f
 def redeem_session(connection: Connection, secret: str, now: float) -> str | None:
     """Whose secret it is, once; None where it was used, has expired, or is none."""
     where = (sessions.c.secret_sha256 == _hash(secret), sessions.c.expires >= int(now))
-    removed = delete(sessions).where(*where).returning(sessions.c.fingerprint)
-    found = connection.execute(removed).scalar()
-    return None if found is None else str(found)
+    # Read and deleted by one statement: of two that open the link at once, one is let in.
+    return connection.execute(delete(sessions).where(*where).returning(sessions.c.fingerprint)).scalar()

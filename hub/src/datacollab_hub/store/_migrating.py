@@ -57,6 +57,7 @@ def check_current(engine: Engine) -> None:
         ``DATABASE_OUTDATED``.
     """
     found = current(engine)
+    # Tables without a revision are another program's, and stay as they are.
     if found is None and is_empty(engine):
         upgrade(engine)
     elif found != newest():
@@ -69,11 +70,16 @@ def check_current(engine: Engine) -> None:
 
 def _run(engine: Engine, revision: str, *, up: bool) -> None:
     config = Config()
+    # Alembic expands percent signs, which a path may hold.
     config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
     with transaction(engine) as connection:
+        # The steps run in this transaction: where one fails, the database is as it was before.
         config.attributes["connection"] = connection
         try:
-            (command.upgrade if up else command.downgrade)(config, revision)
+            if up:
+                command.upgrade(config, revision)
+            else:
+                command.downgrade(config, revision)
         except CommandError:
             raise ExchangeError(
                 "DATABASE_OUTDATED",

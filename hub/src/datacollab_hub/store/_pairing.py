@@ -31,9 +31,11 @@ def pair(connection: Connection, blobs: Blobs) -> None:
     if blobs.mark() is None:
         named = all_blobs(connection)
         there = blobs.names()
+        # Blobs that are named and not there, or there and not named: another hub's place, or no disk.
         if not named <= there or (there and not named):
             raise _mismatch()
         blobs.set_mark(_id(connection))
+    # Two hubs may have marked the place at the same moment: the one that stands now has it.
     check_paired(connection, blobs)
 
 

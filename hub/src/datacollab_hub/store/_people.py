@@ -16,6 +16,7 @@ from ._schema import keys, members, nonces
 
 __all__ = ["Standing", "add_key", "allow_key", "find_key", "remember_nonce", "roles_of", "standing_of"]
 
+# Reading a key costs more than finding it, and members ask again and again.
 _MOST_READ = 4096
 _read = lru_cache(_MOST_READ)(PublicKey.from_text)
 """Of the same text comes the same key."""
@@ -23,6 +24,7 @@ _read = lru_cache(_MOST_READ)(PublicKey.from_text)
 _THEIRS = and_(members.c.fingerprint == keys.c.fingerprint, members.c.project == bindparam("project"))
 _STANDING = (
     select(keys.c.public, keys.c.may_open, members.c.role)
+    # Also for a key that is in no project, or asks about none.
     .outerjoin_from(keys, members, _THEIRS)
     .where(keys.c.fingerprint == bindparam("fingerprint"))
 )
@@ -39,6 +41,7 @@ class Standing:
 
 def standing_of(connection: Connection, fingerprint: str, project: str | None) -> Standing | None:
     """All that is to be known of who asks, in one question; None where the key is not known."""
+    # No project has an empty id, so nobody has a role there.
     rows = connection.execute(_STANDING, {"fingerprint": fingerprint, "project": project or ""}).all()
     if not rows:
         return None
@@ -50,7 +53,9 @@ def standing_of(connection: Connection, fingerprint: str, project: str | None) -
 def find_key(connection: Connection, fingerprint: str) -> tuple[PublicKey, bool] | None:
     """A key, and whether it may open projects."""
     row = connection.execute(select(keys).where(keys.c.fingerprint == fingerprint)).first()
-    return (_read(row.public), row.may_open) if row else None
+    if row is None:
+        return None
+    return _read(row.public), row.may_open
 
 
 def add_key(connection: Connection, key: PublicKey, now: float) -> None:
@@ -65,6 +70,7 @@ def add_key(connection: Connection, key: PublicKey, now: float) -> None:
     if there is None:
         values = {"fingerprint": key.fingerprint, "public": key.text, "may_open": False, "added": int(now)}
         connection.execute(insert(keys).values(**values))
+    # Two keys of one fingerprint can be searched for: the first one keeps it.
     elif there[0] != key:
         raise ExchangeError(
             "KEY_MALFORMED",
@@ -94,6 +100,7 @@ def remember_nonce(engine: Engine, fingerprint: str, nonce: str, now: float, unt
     """
     try:
         with transaction(engine) as connection:
+            # Expired ones go on the way; the primary key notices a second time.
             connection.execute(delete(nonces).where(nonces.c.until < int(now)))
             connection.execute(insert(nonces).values(fingerprint=fingerprint, nonce=nonce, until=int(until)))
     except IntegrityError:

@@ -65,8 +65,13 @@ def new_project(connection: Connection, name: str, owner: str, now: float) -> st
 def project_row(connection: Connection, project: str, *, lock: bool = False) -> ProjectRow | None:
     """A project, and where it is locked nobody else's to write to until the transaction ends."""
     query = select(*_COLUMNS).where(projects.c.id == project)
-    row = connection.execute(query.with_for_update() if lock else query).first()
-    return ProjectRow(*row) if row else None
+    if lock:
+        # SQLite leaves this out, as its writers come one at a time anyway.
+        query = query.with_for_update()
+    row = connection.execute(query).first()
+    if row is None:
+        return None
+    return ProjectRow(*row)
 
 
 def project_owner(connection: Connection, project: str) -> str | None:
@@ -79,9 +84,11 @@ def count_owned(connection: Connection, owner: str) -> tuple[int, int]:
 
     Nobody else can count for the same key until the transaction ends.
     """
+    # A project that is not there yet cannot be locked, so the key's row stands for it.
     connection.execute(select(keys.c.fingerprint).where(keys.c.fingerprint == owner).with_for_update())
     theirs = select(projects.c.id).where(projects.c.owner == owner)
     n_projects = connection.execute(select(func.count()).select_from(theirs.subquery())).scalar_one()
+    # The sum of no rows is NULL.
     size = select(func.coalesce(func.sum(func.length(agreements.c.agreement)), 0))
     n_bytes = connection.execute(size.where(agreements.c.project.in_(theirs))).scalar_one()
     return n_projects, int(n_bytes)
@@ -128,6 +135,7 @@ def members_of(connection: Connection, project: str) -> list[Member]:
 
 def add_member(connection: Connection, project: str, member: Member) -> None:
     """Give a key a role, unless it has it."""
+    # Removed first, as the database refuses a second row.
     remove_member(connection, project, member.fingerprint, member.role)
     values = {"project": project, "fingerprint": member.fingerprint, "role": member.role, "name": member.name}
     connection.execute(insert(members).values(**values))

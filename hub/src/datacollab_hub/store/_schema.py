@@ -38,6 +38,7 @@ __all__ = [
 ]
 
 METADATA = MetaData()
+# As long as the forms that `rules` lets through.
 _ID = String(32)
 _FINGERPRINT = String(19)
 _SHA256 = String(64)
@@ -64,6 +65,7 @@ projects = Table(
     Column("name", _NAME, nullable=False),
     Column("owner", _FINGERPRINT, ForeignKey("keys.fingerprint"), nullable=False),
     Column("opened", BigInteger, nullable=False),
+    # These five are of the project file, and none before its owner has sent one.
     Column("agreement", LargeBinary),
     Column("digest", _SHA256),
     Column("revision", Integer),
@@ -75,6 +77,7 @@ members = Table(
     METADATA,
     _of_project(primary_key=True),
     Column("fingerprint", _FINGERPRINT, ForeignKey("keys.fingerprint"), primary_key=True),
+    # In the key, as an owner may be a party too.
     Column("role", String(16), primary_key=True),
     Column("name", _NAME, nullable=False),
     Index("members_by_key", "fingerprint"),
@@ -86,6 +89,7 @@ invitations = Table(
     _of_project(),
     Column("name", _NAME, nullable=False),
     Column("role", String(16), nullable=False),
+    # The secret itself is in the link alone.
     Column("secret_sha256", _SHA256, nullable=False, unique=True),
     Column("expires", BigInteger, nullable=False),
     Column("used_by", _FINGERPRINT, ForeignKey("keys.fingerprint")),
@@ -112,8 +116,10 @@ uploads = Table(
     Column("sha256", _SHA256, nullable=False),
     Column("size", BigInteger, nullable=False),
     Column("recipient", _FINGERPRINT, nullable=False),
+    # Moved on by the statement that compares it, so that parts follow one another.
     Column("offset", BigInteger, nullable=False),
     Column("touched", BigInteger, nullable=False),
+    # An announcement that comes again finds its upload, and begins no second one.
     Index("uploads_once", "project", "sender", "kind", "sha256", "recipient", unique=True),
 )
 chunks = Table(
@@ -124,7 +130,9 @@ chunks = Table(
     Column("size", BigInteger, nullable=False),
     Column("blob", String(200), nullable=False),
 )
+# Of withdrawn files, any number stay in the table.
 _LIVE = text("withdrawn IS NULL")
+# Two shares of the same rows tell more than one, whatever a race lets through.
 _LIVE_SHARE = text("withdrawn IS NULL AND kind = 'share'")
 files = Table(
     "files",
@@ -160,6 +168,7 @@ log = Table(
     "log",
     METADATA,
     _of_project(primary_key=True),
+    # Counted without gaps in each project, by whoever holds the project's row.
     Column("seq", Integer, primary_key=True, autoincrement=False),
     Column("time", String(20), nullable=False),
     Column("who", _FINGERPRINT, nullable=False),
@@ -197,5 +206,6 @@ agreements = Table(
     Column("revision", Integer, primary_key=True, autoincrement=False),
     Column("digest", _SHA256, nullable=False),
     Column("agreement", LargeBinary, nullable=False),
+    # Not known of revisions from before they were kept.
     Column("received", BigInteger),
 )

@@ -17,7 +17,9 @@ from ._uploading import drop_upload, old_uploads
 
 __all__ = ["Store"]
 
+# A week, so that an upload may rest over holidays.
 _ABANDONED = 7 * 86_400
+# A day: no request takes so long between a blob and its row.
 _LEFT = 86_400
 
 
@@ -66,6 +68,7 @@ class Store:
     def located(cls, data: Path, *, database: str | None = None, blobs: str | None = None) -> Store:
         """The same, whatever the revision of the database, and whether both belong together or not."""
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Also where the folder was there before.
         data.chmod(0o700)
         engine, readers = open_engines(database_url(data.absolute(), database))
         return cls(engine, Blobs(blobs or str(data.absolute() / "blobs")), readers)
@@ -109,5 +112,6 @@ class Store:
             for upload in old_uploads(connection, now - _ABANDONED):
                 drop_upload(connection, upload)
         with self.reading() as connection:
+            # After old uploads were dropped, so that their parts go at once.
             keep = all_blobs(connection)
         self.blobs.sweep(keep, older_than=now - _LEFT)

@@ -52,7 +52,9 @@ def new_upload(
 def upload_row(connection: Connection, upload: str) -> Upload | None:
     """An upload by its id."""
     row = connection.execute(select(*_COLUMNS).where(uploads.c.id == upload)).first()
-    return Upload(*row) if row else None
+    if row is None:
+        return None
+    return Upload(*row)
 
 
 def find_upload(
@@ -61,12 +63,15 @@ def find_upload(
     """Find an upload by its file."""
     wanted = {"project": project, "sender": sender, "kind": kind, "sha256": sha256, "recipient": recipient}
     row = connection.execute(select(*_COLUMNS).filter_by(**wanted)).first()
-    return Upload(*row) if row else None
+    if row is None:
+        return None
+    return Upload(*row)
 
 
 def add_chunk(connection: Connection, upload: str, start: int, size: int, blob: str, now: float) -> bool:
     """Count a part in; False where another one was faster."""
     where = (uploads.c.id == upload, uploads.c.offset == start)
+    # The old offset is the condition: of two parts for one place, one is counted in.
     moved = connection.execute(update(uploads).where(*where).values(offset=start + size, touched=int(now)))
     if moved.rowcount != 1:
         return False
@@ -82,6 +87,7 @@ def chunk_blobs(connection: Connection, upload: str) -> list[str]:
 
 def drop_upload(connection: Connection, upload: str) -> bool:
     """Forget an upload; whether it was there.  Its blobs are the caller's to remove."""
+    # Chunks first, as they refer to the upload.
     connection.execute(delete(chunks).where(chunks.c.upload == upload))
     return connection.execute(delete(uploads).where(uploads.c.id == upload)).rowcount == 1
 
@@ -97,6 +103,7 @@ def used_bytes(connection: Connection, project: str, sender: str) -> int:
     sent = (files.c.project == project, files.c.sender == sender, files.c.withdrawn.is_(None))
     announced = (uploads.c.project == project, uploads.c.sender == sender)
     kept = select(func.coalesce(func.sum(files.c.size), 0)).where(*sent)
+    # In full from the announcement on, or many begun at once would all fit.
     coming = select(func.coalesce(func.sum(uploads.c.size), 0)).where(*announced)
     return int(connection.execute(kept).scalar_one()) + int(connection.execute(coming).scalar_one())
 

@@ -23,6 +23,7 @@ from ._holding import Bodies
 __all__ = ["Call", "Signed", "answer_polled"]
 
 _BY_NAME = {(route.method, route.path): route for route in ROUTES}
+# The largest body, of 4 MiB, takes 512 of these seconds at the least rate.
 _PATIENCE = 600
 _PATIENCE_WITH_STRANGERS = 10
 """Seconds until a body has to be there."""
@@ -50,9 +51,12 @@ class Call:
 async def _admit(request: Request) -> AsyncIterator[Call]:
     """Identify the sender first, then read the body: strangers' bodies are not read, but for small ones to join."""
     route = _BY_NAME[request.method, request.scope["route"].path]
+    # By the head alone, before a signature costs any work.
     _check_announced(request, route.most_bytes)
     if Role.INVITED in route.roles:
+        # A stranger's body is read only where it says at least that it is signed.
         check_signed(request.headers)
+        # Strangers have places of their own, so that they keep no member out.
         with _bodies(request).held(None):
             body = await _body(request, route.most_bytes, _PATIENCE_WITH_STRANGERS)
             yield await run_in_threadpool(_identify_invited, request, body)
@@ -63,10 +67,15 @@ async def _admit(request: Request) -> AsyncIterator[Call]:
         return
     project = _project(request)
     hub = request.app.state.hub
-    owner = None if project is None else await run_in_threadpool(owner_of, hub, project)
+    owner = None
+    if project is not None:
+        # Places count by owner too, or one key's many projects would hold all of them.
+        owner = await run_in_threadpool(owner_of, hub, project)
     with _bodies(request).held(found.person.fingerprint, project, owner):
         body = await _body(request, route.most_bytes, _PATIENCE, hub.settings.least_bytes_per_second)
+        # In a thread, as everybody else would wait for the hash of megabytes.
         await run_in_threadpool(found.check_body, body)
+        # From here on a wrong signature is that of a file within, and is answered as such.
         request.state.is_whole = True
         yield Call(request.app.state.hub, found.person, body)
 
@@ -128,8 +137,11 @@ def _bodies(request: Request) -> Bodies:
 
 
 def _project(request: Request) -> str | None:
-    project = request.path_params.get("project")
-    return project if project is not None and is_id(project) else None
+    project: str | None = request.path_params.get("project")
+    if project is None or not is_id(project):
+        # What is no id is looked up nowhere.
+        return None
+    return project
 
 
 def _target(request: Request) -> str:
@@ -147,6 +159,7 @@ def _headers(request: Request) -> dict[str, str]:
 def _check_announced(request: Request, most: int) -> None:
     """Refuse a body that says itself that it is too large, or that has no business to be there."""
     said = request.headers.get("content-length", "0")
+    # A body that does not tell its length may come where bodies are taken: `_body` counts it.
     if (said.isdecimal() and int(said) > most) or (most == 0 and "transfer-encoding" in request.headers):
         raise _too_large(most)
 
@@ -168,9 +181,11 @@ async def _body(request: Request, most: int, patience: float, rate: int = 0) -> 
     seen = 0
     last = loop.time() + patience
     try:
+        # Two limits: one for all of the body, and one for each window, which enough bytes move on.
         async with asyncio.timeout_at(min(last, loop.time() + _WINDOW)) as until:
             async for piece in request.stream():
                 body += piece
+                # Whatever the head announced, or did not.
                 if len(body) > most:
                     raise _too_large(most)
                 if len(body) - seen >= rate * _WINDOW:

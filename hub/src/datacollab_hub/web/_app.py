@@ -57,9 +57,11 @@ def make_app(hub: Hub, *, n_processes: int = 1, shared: Path | None = None) -> F
     app.state.bodies = Bodies(n_processes)
     app.state.polling = CapacityLimiter(_POLLING)
     app.state.numbers = Numbers(shared)
+    # The first route that fits answers, so those that are asked most come first.
     for router in (POLLED, HEALTH, PROJECTS, FILES, PAGES):
         app.include_router(router)
     answer_errors(app)
+    # Around all else, so that errors are counted too, and have the headers of other answers.
     app.add_middleware(Watch, numbers=app.state.numbers)
     return app
 
@@ -71,6 +73,7 @@ async def _tidied(app: FastAPI) -> AsyncIterator[None]:
     task = asyncio.create_task(_tidy_daily(app.state.hub, ending))
     yield
     ending.set()
+    # A sweep that was begun comes to its end, and is not cut off among its blobs.
     await task
 
 

@@ -11,10 +11,12 @@ from datacollab.errors import ExchangeError
 
 __all__ = ["Approval", "Invitation", "Joining", "NewProject", "Nothing", "Starting", "parse_body"]
 
+# A number that every database holds; the operator's own limit is far below.
 _MOST_BYTES = 2**50
 
 
 class _Body(BaseModel):
+    # An unknown entry is refused, or its sender would believe that it was heeded.
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
@@ -33,12 +35,14 @@ class Invitation(_Body):
 
     name: str
     role: str
+    # A year at most, as a link is a secret that lies in somebody's mail.
     days: Annotated[int, Field(ge=1, le=366)]
 
 
 class Joining(_Body):
     """Of a key that presents itself."""
 
+    # Still a stranger's words: longer ones are none of ours.
     secret: Annotated[str, Field(max_length=200)]
     public_key: Annotated[str, Field(max_length=1024)]
 
@@ -74,6 +78,7 @@ def parse_body(model: type[_Any], body: bytes) -> _Any:
     except ExchangeError as error:
         raise ExchangeError("REQUEST_MALFORMED", str(error)) from None
     except ValidationError as error:
+        # Of the model's names alone, as all others are the sender's text.
         named = {str(each["loc"][0]) for each in error.errors() if each["loc"]} & model.model_fields.keys()
         what = ", ".join(sorted(named)) or "the body as a whole"
         wanted = ", ".join(model.model_fields) or "none"

@@ -19,6 +19,7 @@ __all__ = ["ROUTER"]
 
 ROUTER = APIRouter(prefix="/v1/projects/{project}")
 
+# As many digits as 64 bits hold of any kind.
 _OFFSET = re.compile(r"\d{1,18}")
 
 
@@ -64,20 +65,23 @@ def fetch(
 ) -> Response:
     """A file, or a range of its bytes."""
     file = service.fetch(call.hub, call.person, project, sha256)
+    # As an attachment: no browser shows, as a page of the hub, what a member has sent.
     headers = {"Accept-Ranges": "bytes", "ETag": f'"{file.sha256}"', "Content-Disposition": "attachment"}
     found = byte_range(wanted, file.size)
     if found is None:
         return Response(status_code=416, headers={"Content-Range": f"bytes */{file.size}"})
     start, end = found
+    # Opened first: of a file that went at this moment, no fetch is noted.
     pieces = service.read_pieces(call.hub, file, start, end)
     # Whoever leaves out the last byte has read the file all the same.
     service.note_fetched(call.hub, call.person, project, file)
-    is_part = end - start < file.size
-    if is_part:
+    status = 200
+    if end - start < file.size:
+        status = 206
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{file.size}"
     return StreamingResponse(
         pieces,
-        status_code=206 if is_part else 200,
+        status_code=status,
         headers={**headers, "Content-Length": str(end - start)},
         media_type="application/octet-stream",
     )

@@ -10,7 +10,9 @@ from datacollab.errors import ExchangeError
 
 __all__ = ["Bodies"]
 
+# Of 4 MiB each: 256 MiB of memory at most, in all processes together.
 _MOST = 64
+# An eighth, a quarter and a half, so that nobody keeps all others out.
 _MOST_OF_KEY = 8
 _MOST_OF_PROJECT = 16
 _MOST_OF_OWNER = 32
@@ -35,6 +37,7 @@ class Bodies:
             "owner": _MOST_OF_OWNER,
             "strangers": _MOST_OF_STRANGERS,
         }
+        # Rounded up, so that each process has a place at least.
         self._most = {name: -(-number // n_processes) for name, number in most.items()}
 
     @contextmanager
@@ -58,6 +61,7 @@ class Bodies:
         taken = [("strangers", "")]
         if fingerprint is not None:
             taken = [("known", ""), ("key", fingerprint), ("project", project or ""), ("owner", owner or fingerprint)]
+        # Refused and not made to wait, as a queue takes memory too.
         if any(self._of[each] >= self._most[each[0]] for each in taken):
             raise ExchangeError("TOO_MANY_REQUESTS", "Too many requests with a body come at once. Wait a second.")
         self._of.update(taken)
@@ -66,5 +70,6 @@ class Bodies:
         finally:
             self._of.subtract(taken)
             for each in taken:
+                # Otherwise each key that ever asked would stay in memory.
                 if not self._of[each]:
                     del self._of[each]

@@ -15,6 +15,7 @@ __all__ = ["ROUTER"]
 ROUTER = APIRouter(prefix="/v1/projects/{project}")
 
 
+# Without a dependency on `Signed`, which would change threads: `answer_polled` admits the request itself.
 @ROUTER.get("")
 async def status(request: Request) -> Response:
     """How it stands."""

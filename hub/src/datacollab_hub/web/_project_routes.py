@@ -41,6 +41,7 @@ def invite(call: Signed, project: str) -> dict[str, Any]:
     return service.invite(call.hub, call.person, project, name=body.name, role=body.role, days=body.days)
 
 
+# 202, as whether the key gets in is decided later, by the owner.
 @ROUTER.post("/projects/{project}/join", status_code=202)
 def join(call: Signed, project: str) -> dict[str, Any]:
     """Present a key with an invitation."""

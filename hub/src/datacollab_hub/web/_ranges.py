@@ -6,6 +6,7 @@ import re
 
 __all__ = ["byte_range"]
 
+# One range, of numbers that 64 bits hold.
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 
@@ -27,9 +28,17 @@ def byte_range(header: str | None, size: int) -> tuple[int, int] | None:
     first = found[1]
     last = found[2]
     if not first:
-        return (max(0, size - int(last)), size) if int(last) else None
+        # RFC 9110, section 14.1.2: the last so many bytes, of which zero are no range.
+        if int(last) == 0:
+            return None
+        return max(0, size - int(last)), size
     start = int(first)
-    end = min(int(last) + 1 if last else size, size)
+    end = size
+    if last:
+        # The standard's last byte is part of the range.
+        end = min(int(last) + 1, size)
     if last and int(last) < start:
         return 0, size
-    return (start, end) if start < size else None
+    if start >= size:
+        return None
+    return start, end

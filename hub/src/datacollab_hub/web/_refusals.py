@@ -53,16 +53,20 @@ def answer_errors(app: FastAPI) -> None:
 def refusal(error: ExchangeError, status: int) -> JSONResponse:
     """An error as an answer."""
     headers: dict[str, str] = {}
+    # The sender goes on from there, without another question.
     if isinstance(error, OffsetDiffersError):
         headers["Upload-Offset"] = str(error.offset)
+    # RFC 9110, section 15.5.2: such an answer says how to identify oneself.
     if status == 401:
         headers["WWW-Authenticate"] = "Signature"
+    # Programs wait as long by themselves.
     if status in (429, 503):
         headers["Retry-After"] = "1"
     return JSONResponse({"code": error.code, "message": str(error)}, status, headers)
 
 
 async def _answer_refusal(request: Request, error: Exception) -> JSONResponse:
+    # Registered for this type alone; the framework's signature says less.
     if not isinstance(error, ExchangeError):
         raise error
     request.state.code = error.code
@@ -74,6 +78,7 @@ async def _answer_refusal(request: Request, error: Exception) -> JSONResponse:
 async def _answer_unrouted(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
     request.state.code = "NOT_FOUND"
+    # A person with a browser gets a page, a program gets JSON.
     if status == 404 and "text/html" in request.headers.get("accept", ""):
         return missing_page(request)
     headers: Any = getattr(error, "headers", None)

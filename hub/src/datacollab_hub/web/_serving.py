@@ -39,12 +39,14 @@ _PATIENCE = 20
 """Seconds without a sign of life until a process is ended and another begun; a busy machine is no reason.  Units and
 compose files wait for both together."""
 
+# Seconds between attempts to begin a process that cannot begin.
 _PAUSE = 5.0
 _FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """In the environment, the folder that processes share: the counters' library reads it when it is imported."""
 
 _TOLD = "told.json"
 _HELD = "held"
+# More than the counters' files of one process take.
 _ROOM = 2**19
 _LOGGER = logging.getLogger("datacollab.hub")
 
@@ -84,7 +86,9 @@ def serve_together(
         told = {"data": str(data.absolute()), "database": database, "blobs": blobs, "n_processes": n_processes}
         # Addresses and the token are no matter of an environment, which every process that is begun inherits.
         write_atomically(folder / _TOLD, json.dumps({**told, "settings": asdict(settings)}).encode(), mode=0o600)
+        # Before any process is begun.
         os.environ[_FOLDER] = str(folder)
+        # By name: each process makes its own app, and shares no connection with this one.
         uvicorn.run(f"{__name__}:one_of_several", factory=True, host=host, port=port, workers=n_processes, **_options())
 
 
@@ -95,10 +99,12 @@ def one_of_several() -> FastAPI:
         folder = Path(os.environ[_FOLDER])
         told = json.loads((folder / _TOLD).read_bytes())
         store = Store.located(Path(told["data"]), database=told["database"], blobs=told["blobs"])
+        # Processes that are begun later may find another disk or database.
         store.check()
         hub = Hub(store, Settings(**told["settings"]))
         _check_room(folder)
         app = make_app(hub, n_processes=told["n_processes"], shared=folder)
+        # Once the app is made, as its counters make the files.
         _take_room(folder)
     except Exception as error:
         # It is begun anew at once: a full disk, or a database that is away, may need a while.
@@ -111,6 +117,7 @@ def one_of_several() -> FastAPI:
 @contextlib.contextmanager
 def _shared_folder(data: Path) -> Iterator[Path]:
     """A folder in the hub's own, which only this process clears, when it begins, of files left after a kill."""
+    # Elsewhere there are no such locks, and what a kill leaves stays.
     if os.name == "posix":
         for left in data.glob("running-*"):
             with contextlib.suppress(OSError), open(left / _HELD, "rb") as file:
@@ -129,6 +136,7 @@ def _hold(file: IO[bytes]) -> None:
     if os.name == "posix":
         import fcntl
 
+        # The system lets go of it when the process ends, in whatever way.
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 

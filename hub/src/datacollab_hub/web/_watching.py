@@ -18,6 +18,7 @@ __all__ = ["JsonLines", "Numbers", "Watch"]
 _LOGGER = logging.getLogger("datacollab.hub")
 _FAILURES = ("UNAVAILABLE", "STORE_FULL", "other")
 """Codes of what is the hub's own trouble; and whatever nobody foresaw."""
+# Answers are for programs: no browser keeps them, guesses their type, or runs what is in them.
 _HEADERS = (
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
@@ -35,8 +36,10 @@ class JsonLines(logging.Formatter):
         said: dict[str, Any] = {"time": time_, "level": record.levelname.lower(), "event": record.getMessage()}
         said |= getattr(record, "facts", {})
         if record.exc_info and record.exc_info[0]:
+            # By its type, as its words may name paths and values.
             said["error"] = record.exc_info[0].__name__
             said["where"] = _places(record.exc_info[2])
+        # No letter ends the line early, or steers a terminal.
         return json.dumps(said, ensure_ascii=True)
 
 
@@ -47,6 +50,7 @@ def _places(traceback: Any) -> list[str]:
         code = traceback.tb_frame.f_code
         places.append(f"{code.co_filename.rpartition('/')[2]}:{traceback.tb_lineno} {code.co_name}")
         traceback = traceback.tb_next
+    # The innermost ones; before them stands the framework.
     return places[-12:]
 
 
@@ -67,9 +71,11 @@ class Numbers:
 
     def __init__(self, shared: Path | None = None) -> None:
         self.registry = CollectorRegistry()
-        own = self.registry if shared is None else None
+        own: CollectorRegistry | None = self.registry
         if shared is not None:
+            # Each process counts in files of its own, which are added up when somebody asks.
             MultiProcessCollector(self.registry, str(shared))  # type: ignore[no-untyped-call]
+            own = None
         labels = ("method", "route", "status")
         self.requests = Counter("datacollab_hub_requests", "Requests answered.", labels, registry=own)
         self.failures = Counter("datacollab_hub_failures", "Requests that failed.", ("code",), registry=own)
@@ -93,6 +99,7 @@ class Watch:
             await self._app(scope, receive, send)
             return
         begun = time.perf_counter()
+        # Stays where no answer begins, as after an error that nobody foresaw.
         status = 500
         sent = 0
 
@@ -117,13 +124,16 @@ class Watch:
     def _note(self, scope: Scope, state: dict[str, Any], status: int, sent: int, seconds: float) -> None:
         # Path and method as they are written in the program: what came instead may be anything.
         route = getattr(scope.get("route"), "path", "other")
-        method = scope["method"] if scope["method"] in getattr(scope.get("route"), "methods", ()) else "other"
+        method = scope["method"]
+        if method not in getattr(scope.get("route"), "methods", ()):
+            method = "other"
         self._numbers.requests.labels(method, route, status).inc()
         code = "other" if status == 500 else state.get("code")
         if code in _FAILURES:
             self._numbers.failures.labels(code).inc()
         self._numbers.sent.inc(sent)
         self._numbers.seconds.labels(method).observe(seconds)
+        # Cut short, as a stranger may send any word as a method.
         facts = {"method": scope["method"][:16], "route": route, "status": status, "bytes": sent}
         facts |= {"ms": round(seconds * 1000, 1)}
         facts |= {name: state[name] for name in ("who", "code") if name in state}

@@ -9,6 +9,7 @@ __all__: list[str] = []
 
 
 def _run(connection: Connection) -> None:
+    # SQLite changes few things in place, so Alembic copies the table.
     context.configure(connection=connection, render_as_batch=connection.dialect.name == "sqlite")
     context.run_migrations()
 
