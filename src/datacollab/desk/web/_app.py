@@ -454,7 +454,8 @@ class Pages:
         return _OPTION.sub(lambda match: labels.get(match[0], match[0]), sentence)
 
 
-def create_app(session: Session, pages: Pages, jobs: Jobs, parts: Iterable[Page | Action]) -> ASGIApp:
+# Its branches are those of the routes that are defined within.
+def create_app(session: Session, pages: Pages, jobs: Jobs, parts: Iterable[Page | Action]) -> ASGIApp:  # noqa: C901
     """Put a desk together."""
 
     def refuse(error: BaseException, part: Page | Action) -> Response:
