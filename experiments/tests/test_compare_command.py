@@ -44,7 +44,7 @@ def untouched_data(monkeypatch):
     monkeypatch.setattr(datasets, "load", lambda *given, **options: pytest.fail("the data were loaded"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_comparison_writes_figures_and_scores(tmp_path):
     """The one test that draws the alignment with UMAP."""
     output = tmp_path / "new" / "directory"

@@ -104,7 +104,7 @@ QUICK = ("clustering", "cox", "quasi")
 
 
 @pytest.mark.parametrize(
-    "member", [pytest.param(each, marks=() if each in QUICK else pytest.mark.slow) for each in family.MEMBERS]
+    "member", [pytest.param(each, marks=() if each in QUICK else pytest.mark.nightly) for each in family.MEMBERS]
 )
 def test_the_smoke_preset_measures_what_rows_name(member, tmp_path):
     if member in ("cox", "quasi"):

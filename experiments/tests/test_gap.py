@@ -47,7 +47,7 @@ def test_one_fit_is_printed(tmp_path, anchors, capsys):
     assert told["cpu"] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_table_has_a_line_for_each_number_of_landmarks(monkeypatch, capsys):
     monkeypatch.setattr(gap, "load_table", lambda name, data_dir: load_digits(return_X_y=True))
     command = ["--kinds", "pca", "--n-anchors", "350", "--pairs", "1", "--landmarks", "60", "350"]

@@ -44,10 +44,10 @@ def answers(port):
     return False
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "number",
-    [signal.SIGINT, *(pytest.param(number, marks=pytest.mark.slow) for number in (signal.SIGTERM, signal.SIGHUP))],
+    [signal.SIGINT, *(pytest.param(number, marks=pytest.mark.nightly) for number in (signal.SIGTERM, signal.SIGHUP))],
 )
 def test_a_signal_ends_all_that_was_begun(tmp_path, number):
     ports = [str(free_port()) for _ in range(2)]

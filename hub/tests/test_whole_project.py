@@ -25,7 +25,7 @@ pytest.importorskip("fastapi", reason="the extra 'hub' is not installed")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.nightly,
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium was found on this machine"),
 ]
 PROGRAM = (sys.executable, "-m", "datacollab")

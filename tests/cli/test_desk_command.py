@@ -146,10 +146,10 @@ def test_a_long_upload_is_kept_whole_and_a_desk_that_closes_before_a_yes_lets_no
         answered(client, "/work", "This may be shared")
         client.post("/approve", data={"token": token})
         answered(client, "/work", "Your decision")
-        assert PartyFolder(folder).shared() is None
+        assert PartyFolder(folder).share_digest() is None
     running.send_signal(signal.SIGINT)
     assert running.wait(60) == 0
-    assert PartyFolder(folder).shared() is None
+    assert PartyFolder(folder).share_digest() is None
     assert list((folder / "outbox").iterdir()) == []
 
 

@@ -122,7 +122,8 @@ def inventory(built):
 def test_every_public_name_has_a_page(built):
     names = {name for kind, found in inventory(built).items() if kind.startswith("py:") for name in found}
     wanted = {f"datacollab.{name}" for name in PUBLIC if name != "__version__"}
-    for room in (*PUBLIC_ROOMS, "errors", "testing"):
+    # Users import the names of `own` from `party`, which have their pages there.
+    for room in {*PUBLIC_ROOMS, "errors", "testing"} - {"own"}:
         assert room in ROOMS
         module = importlib.import_module(f"datacollab.{room}")
         wanted |= {f"datacollab.{room}.{name}" for name in module.__all__}

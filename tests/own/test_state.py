@@ -47,7 +47,7 @@ def table(rng):
 
 
 @pytest.mark.parametrize(("standardize", "public"), [(False, False), (True, True)], ids=["own-rows", "scaled-fit_on"])
-@pytest.mark.parametrize("kind", [pytest.param(k, marks=pytest.mark.slow) if k == "umap" else k for k in KINDS])
+@pytest.mark.parametrize("kind", [pytest.param(k, marks=pytest.mark.nightly) if k == "umap" else k for k in KINDS])
 def test_every_obfuscator_maps_to_the_same_bits_after_a_restart(kind, standardize, public, table, rng):
     X, y = table
     fit_on = rng.normal(size=(50, 7)) if public else None

@@ -132,7 +132,7 @@ def test_unknown_names_are_refused_with_what_is_allowed():
     [
         *((kind, False) for kind in KINDS if kind != "umap"),
         ("pca", True),
-        pytest.param("umap", False, marks=pytest.mark.slow),
+        pytest.param("umap", False, marks=pytest.mark.nightly),
     ],
 )
 def test_every_kind_keeps_the_obfuscator_contract(kind, standardize):

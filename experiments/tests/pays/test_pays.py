@@ -458,7 +458,7 @@ def test_gains_are_better_when_above_zero_for_errors_too():
     assert accuracy.gain("pool", "Local").mean == -8.0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_small_run_makes_its_report(tmp_path, capsys, monkeypatch):
     sums = Setting(dataset="breast-cancer", n_parties=3, n_per_party=40, defence="sums")
     numbers = Setting(dataset="diabetes", n_parties=2, n_per_party=40, split="feature-shift", labelled=False)

@@ -27,7 +27,7 @@ from datacollab_hub.store import Store, allow_key
 
 HERE = Path(__file__).parent
 MEBI = 2**20
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 KILLS = int(os.environ.get("DATACOLLAB_KILLS", "6"))
 

@@ -113,13 +113,13 @@ def test_a_share_of_a_study_that_is_stopped(study):
     check_a_failing_share(study, STOPPED, after=False)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("error", "after"), [(STOPPED, True), (FULL, False), (FULL, True)])
 def test_a_share_of_a_study_that_fails_otherwise(study, error, after):
     check_a_failing_share(study, error, after=after)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("error", "after"), [(STOPPED, False), (FULL, True)])
 def test_a_share_for_a_model_that_fails(model, error, after):
     check_a_failing_share(model, error, after=after)

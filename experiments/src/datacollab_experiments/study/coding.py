@@ -101,7 +101,14 @@ def lines(n_studies: int, seed: int) -> Iterator[tuple[str, ...]]:
                 # A small party hardly moves the total's mean and spread, so its unit is harder to see.
                 by_size = large if sizes[odd] >= LARGE * sizes.sum() else small
                 by_size.append(names_column(random, parts, noise))
-        yield name, *(f"{100 * np.mean(each):.1f} %" for each in (alarms, large, small))
+        yield name, *map(_per_cent, (alarms, large, small))
+
+
+def _per_cent(found: list[bool]) -> str:
+    """Return the share of studies; of a few studies none may have had a small odd party."""
+    if not found:
+        return "–"
+    return f"{100 * np.mean(found):.1f} %"
 
 
 def main(arguments: list[str] | None = None) -> int:
