@@ -89,11 +89,11 @@ def heights(project_of, low, high, unit="m"):
         (100, 250, "cm", [1.5, 1.6, 1.7, 1.9], "multiplied by 100."),
         (30, 250, "", [1500, 1600, 1700, 1900], "multiplied by 0.1."),
         (100, 250, "cm", [59, 63, 67, 75], "multiplied by 2.54 (inches to centimetres)."),
-        (1, 33, "mmol/L", [80, 100, 300, 126], "divided by 18.0182 (glucose, mg/dL to mmol/L). That is a guess"),
+        (1, 33, "mmol/L", [80, 100, 300, 126], "divided by 18.0182 (glucose, mg/dL to mmol/L)."),
         (30, 600, "mg/dL", [4.4, 5.5, 16.6, 7.0], "multiplied by 18.0182 (glucose, mmol/L to mg/dL)."),
         (2, 300, "kg", [330, 400, 500], "multiplied by 0.4536 (pounds to kilograms)."),
         (1, 15, "mmol/L", [150, 190, 230, 300], "divided by 38.67 (cholesterol, mg/dL to mmol/L)."),
-        (50, 600, "mg/dL", [3.9, 5.2, 7.8], "multiplied by 38.67 (cholesterol, mmol/L to mg/dL)"),
+        (50, 600, "mg/dL", [3.9, 5.2, 7.8], "multiplied by 38.67 (cholesterol, mmol/L to mg/dL)."),
         (20, 2000, "\u00b5mol/L", [0.6, 0.9, 1.2, 3.7], "multiplied by 88.4 (creatinine, mg/dL to umol/L)."),
         (20, 2000, "\u03bcmol/l", [0.6, 0.9, 1.2, 3.7], "multiplied by 88.4 (creatinine, mg/dL to umol/L)."),
         (20, 2000, "umol/L", [0.6, 0.9, 1.2, 3.7], "multiplied by 88.4 (creatinine, mg/dL to umol/L)."),
@@ -108,10 +108,29 @@ def test_a_mix_up_of_units_is_recognised(make_project, low, high, unit, found, w
     n_rows = 10 * len(found)
     shown = f"{low:g} to {high:g}{unit and ' ' + unit}"
     assert f"has numbers outside the agreed range, {shown}, in {n_rows} of {n_rows} rows." in message
-    assert f"Nearly all would fit if they were {words}" in message
+    is_of_substance = any(each in words for each in ("glucose", "cholesterol", "creatinine"))
+    # The column's name tells no substance, so that others which fit are named, too.
+    assert f"Nearly all would fit if they were {words[:-1] if is_of_substance else words}" in message
     assert message.count("convert only if that is your unit") == 1
     for entry in found:
         assert f" {entry:g}" not in message.replace(f"{low:g} to {high:g}", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("creatinine", "divided by 88.4 (creatinine, umol/L to mg/dL)"),
+        ("S-Kreatinin", "divided by 88.4 (creatinine, umol/L to mg/dL)"),
+        ("Cholesterin_total", "divided by 38.67 (cholesterol, mg/dL to mmol/L)"),
+    ],
+)
+def test_a_conversion_of_another_substance_is_never_named(make_project, name, words):
+    column = Column(name=name, kind="number", minimum=0.2, maximum=20.0)
+    project = make_project(columns=(column,), max_components=1)
+    message = refusal(project, pd.DataFrame({name: [53.0, 80.0, 106.0, 350.0] * 10}), "SCHEMA_RANGE", with_target=False)
+    assert f"would fit if they were {words}. That is" in message
+    named = [each for each in ("(glucose", "(cholesterol", "(creatinine") if each in message]
+    assert named == [words[words.index("(") :].split(",")[0]]
 
 
 def test_a_few_outliers_are_no_mix_up_of_units(make_project):

@@ -145,6 +145,10 @@ _CONVERSIONS: tuple[tuple[str, str, Callable[[FloatArray], FloatArray]], ...] = 
     ("taken from Celsius to Fahrenheit", "\u00b0f f fahrenheit", lambda x: x * 1.8 + 32.0),
 )
 """Conversions, and the units that each leads to, case folded; none if it may lead to any."""
+_SUBSTANCES = {"glucose": ("gluc", "gluk"), "cholesterol": ("chol",), "creatinine": ("crea", "krea")}
+"""Substances of conversions, with letters that a column's name has if it is one, in English, German or French."""
+_MOST_NAMED = 3
+"""Conversions that a message names at most."""
 
 
 def range_words(minimum: float | None, maximum: float | None, unit: str) -> str:
@@ -182,7 +186,7 @@ class ColumnPlace:
     ) -> None:
         """Refuse numbers outside of least and largest, in a unit, with a possible reason."""
         if rows.any():
-            hint = _unit_hint(values[~np.isnan(values)], *limits)
+            hint = _unit_hint(self.name, values[~np.isnan(values)], *limits)
             fault = f"has numbers outside the agreed range, {range_words(*limits)},"
             self.refuse(code, rows, fault, f".{hint}{advice}", earlier=n_outside(self.before))
 
@@ -196,32 +200,44 @@ class ColumnPlace:
             self.refuse(code, rows, fault, advice, earlier=n_outside(self.before))
 
 
-def _unit_hint(numbers: FloatArray, minimum: float, maximum: float, unit: str) -> str:
+def _unit_hint(name: str, numbers: FloatArray, minimum: float, maximum: float, unit: str) -> str:
     """Return a sentence on the conversion that would bring the numbers inside; empty if most are inside.
 
-    Among the conversions to the agreed unit, or else among all, it names the one that brings the median nearest to the
-    middle of the range.  A conversion is no entry of the data: it tells the unit only.
+    It names the conversion of the column's substance or to the agreed unit, or else the one that brings the median
+    nearest to the middle of the range.  Where that is of a substance which the column's name does not tell, it names
+    others that fit, too.  A conversion is no entry of the data: it tells the unit only.
     """
     if _n_inside(numbers, minimum, maximum) > (1 - _NEARLY_ALL) * numbers.size:
         return ""
+    told = _substances_in(name)
     fitting = []
     for words, units, convert in _CONVERSIONS:
-        # A conversion to another unit than the agreed one explains nothing.
+        # A conversion to another unit than the agreed one explains nothing, nor does one of another substance.
         leads_to_unit = unit.casefold() in units.split()
-        if unit and units and not leads_to_unit:
+        of = {substance for substance in _SUBSTANCES if substance in words}
+        if (unit and units and not leads_to_unit) or (of and told and not of & told):
             continue
         with np.errstate(over="ignore", invalid="ignore"):
             converted = convert(numbers)
         if _n_inside(converted, minimum, maximum) >= _BROUGHT_INSIDE * numbers.size:
             # Several may fit; the middle of the range is where most people are.
             distance = abs(float(np.median(converted)) - (minimum + maximum) / 2)
-            fitting.append((not leads_to_unit, distance, words))
+            fitting.append((not of & told, not leads_to_unit, distance, words))
     if not fitting:
         return " Nearly all are outside, so the column may be in another unit."
+    names = [words for *_, words in sorted(fitting)]
+    is_guessed = not told and any(substance in names[0] for substance in _SUBSTANCES)
+    shown = names[:_MOST_NAMED] if is_guessed else names[:1]
     return (
-        f" Nearly all are outside: a mix-up of units? Nearly all would fit if they were {min(fitting)[2]}. That is a "
-        "guess by arithmetic: convert only if that is your unit."
+        f" Nearly all are outside: a mix-up of units? Nearly all would fit if they were {', or '.join(shown)}. That is "
+        "a guess by arithmetic: convert only if that is your unit."
     )
+
+
+def _substances_in(name: str) -> set[str]:
+    """Return the substances that a column's name tells."""
+    letters = name.casefold()
+    return {substance for substance, roots in _SUBSTANCES.items() if any(root in letters for root in roots)}
 
 
 def _n_inside(numbers: FloatArray, minimum: float, maximum: float) -> int:

@@ -57,7 +57,7 @@ def test_nothing_leaves_before_two_other_institutions_are_confirmed(world):
 
 def test_three_parties_confirm_both_others(tmp_path):
     world = new_sums_world(tmp_path, parties=THREE, sharing={"statistics": ("counts",)})
-    with refused("NOT_CONFIRMED", "ring up one of east"):
+    with refused("NOT_CONFIRMED", "ring up east, at"):
         world.share("north", heard=[fingerprint(world, "south")])
     assert world.share("north", heard=[fingerprint(world, "east")]).exists()
 
@@ -90,7 +90,7 @@ def test_institutions_count_and_not_keys(world):
     assert folder.n_unconfirmed() == 1
     with refused("NOT_CONFIRMED", "'west', of your own institution"):
         folder.confirm([fingerprint(world, "west")])
-    with refused("NOT_CONFIRMED", "ring up one of centre, at"):
+    with refused("NOT_CONFIRMED", "ring up centre, at"):
         world.share("north", heard=())
     folder.confirm([fingerprint(world, "centre")])
     assert folder.n_unconfirmed() == 0

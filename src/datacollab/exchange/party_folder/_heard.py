@@ -38,11 +38,14 @@ def check_confirmed(folder: Folder) -> None:
     if (n_more := n_unconfirmed(folder)) == 0:
         return
     known = {_institution(folder, name) for name in (*_list_heard(folder), folder.name)}
-    names = ", ".join(name for name in folder.project.parties if _institution(folder, name) not in known)
+    names = [name for name in folder.project.parties if _institution(folder, name) not in known]
+    whom = f"one of {', '.join(names)}"
+    if len(names) == n_more:
+        whom = " and ".join(names)
     raise ExchangeError(
         "NOT_CONFIRMED",
         f"Party {folder.name!r}: sums leave once two other institutions are confirmed; one person may have made up all "
-        f"others. {n_more} more: ring up one of {names}, at a number that you know. Have it read out the fingerprint "
+        f"others. {n_more} more: ring up {whom}, at a number that you know. Have it read out the fingerprint "
         "of its own key (`datacollab keys show`). Type what you hear; commands take it as --heard, once for each.",
     )
 

@@ -89,8 +89,8 @@ _FEWEST_OF_CLASS = 10
 
 def classes_not_counted(n_rows_of: Counter[Any], n_rows_together: int) -> list[str]:
     """Return the risk of a total of classes that were never counted; `n_rows_of` is how many own rows each has."""
-    # Targets that are numbers have no classes to be counted.
-    if not n_rows_of:
+    # Targets that are numbers have no classes to be counted, and own rows alone may be enough of each class.
+    if not n_rows_of or min(n_rows_of.values()) >= _FEWEST_OF_CLASS:
         return []
     text = "No counts of these rows were shared before. A rare class would reveal its people: best have the owner ask "
     text += "for counts first."
