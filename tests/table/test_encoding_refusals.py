@@ -133,6 +133,15 @@ def test_a_conversion_of_another_substance_is_never_named(make_project, name, wo
     assert named == [words[words.index("(") :].split(",")[0]]
 
 
+def test_a_conversion_of_another_substance_is_not_named_if_it_alone_fits(make_project):
+    """Divided by cholesterol's 38.67 these would fit; creatinine they are not by any unit that is known."""
+    column = Column(name="creatinine", kind="number", minimum=15.0, maximum=40.0)
+    project = make_project(columns=(column,), max_components=1)
+    message = refusal(project, pd.DataFrame({"creatinine": [800.0, 1000.0, 1200.0]}), "SCHEMA_RANGE", with_target=False)
+    assert "may be in another unit" in message
+    assert "would fit" not in message
+
+
 def test_a_few_outliers_are_no_mix_up_of_units(make_project):
     project = heights(make_project, 1.0, 2.5)
     message = refusal(project, pd.DataFrame({"height": [1.7] * 30 + [170.0] * 3}), "SCHEMA_RANGE", with_target=False)

@@ -30,7 +30,7 @@ from .dealing import Array, deal_rows, load_images, logistic_model
 MNIST = "MNIST 10x100"
 N_COLUMNS = 16
 DELTA = 1e-5
-# Rounds and step length of DP-FL by ε: the best of 25 pairs in draws 100 to 103, of which no figure is.
+# Rounds and step length of DP-FL by ε: the best of 25 pairs in draws 100 to 103, which no figure is of.
 DESCENT = {1.0: (10, 4.0), 8.0: (30, 8.0), 64.0: (100, 16.0)}
 PAPER = (
     "H. Yamashiro, K. Omote, A. Imakura and T. Sakurai (2024). Toward the application of differential privacy to data "

@@ -119,7 +119,7 @@ class ResultStore:
                     )
 
     def keep_definitions(self, experiments: Mapping[str, str], cells: Mapping[str, Mapping[str, Any]]) -> None:
-        """Remember definitions by name, of which a newer one replaces an older, and cells."""
+        """Remember definitions by name, and cells; a newer definition replaces an older one."""
         with self._connection:
             self._connection.executemany("INSERT OR REPLACE INTO experiments VALUES (?, ?)", experiments.items())
             self._connection.executemany(

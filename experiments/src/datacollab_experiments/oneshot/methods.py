@@ -385,7 +385,7 @@ class SharedRows(Method):
         returned = Model.of(models[ACCOMPLICE])
         rows = Rows(share.representation, share.target)
         with_one = np.column_stack([np.ones(len(drawn.anchor)), drawn.anchor])
-        # Whoever has the anchor solves for the affine map by least squares.
+        # An attacker who has the anchor solves for the affine map by least squares.
         f = np.linalg.lstsq(with_one, share.anchor_representation, rcond=1e-10)[0]
         known = Points(rows, lambda new: np.asarray(np.column_stack([np.ones(len(new)), new]) @ f))
         sent = sum(array.nbytes for array in (share.representation, share.target, share.anchor_representation))
