@@ -133,6 +133,14 @@ def test_a_conversion_of_another_substance_is_never_named(make_project, name, wo
     assert named == [words[words.index("(") :].split(",")[0]]
 
 
+def test_the_columns_own_conversion_goes_before_one_that_fits_better(make_project):
+    """Multiplied by 0.01 the median would be at the middle of the range; creatinine is divided by 88.4."""
+    column = Column(name="creatinine", kind="number", minimum=0.1, maximum=1.5)
+    project = make_project(columns=(column,), max_components=1)
+    message = refusal(project, pd.DataFrame({"creatinine": [53.0, 80.0, 106.0]}), "SCHEMA_RANGE", with_target=False)
+    assert "would fit if they were divided by 88.4 (creatinine, umol/L to mg/dL). That is" in message
+
+
 def test_a_conversion_of_another_substance_is_not_named_if_it_alone_fits(make_project):
     """Divided by cholesterol's 38.67 these would fit; creatinine they are not by any unit that is known."""
     column = Column(name="creatinine", kind="number", minimum=15.0, maximum=40.0)
