@@ -5,6 +5,7 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import rbf_kernel
 
+from datacollab import KTI
 from datacollab_experiments.solvers import oracles, peers
 
 
@@ -14,14 +15,14 @@ def anchors():
     return {party: rng.normal(size=(80, 16)) for party in ("a", "b", "c")}
 
 
-def test_the_formulas_have_the_minimum_of_the_exact_solver(anchors):
-    minimum = peers.METHODS["exact"](anchors).objective
-    for method in ("naive", "cholesky"):
-        found = peers.METHODS[method](anchors)
-        assert found.objective == pytest.approx(minimum, rel=1e-9)
-        assert oracles.attained(anchors, found.target, alpha=peers.ALPHA, gamma=peers.GAMMA) == pytest.approx(
-            minimum, rel=1e-9
-        )
+@pytest.mark.parametrize("integrate", [oracles.naive, oracles.cholesky])
+@pytest.mark.parametrize("alpha", [1.0, 0.3])
+def test_the_formulas_have_the_minimum_of_the_exact_solver(anchors, integrate, alpha):
+    minimum = KTI(peers.N_COMPONENTS, solver="exact", alpha=alpha, gamma=peers.GAMMA).fit(anchors).objective_
+    found = integrate(anchors, peers.N_COMPONENTS, alpha=alpha, gamma=peers.GAMMA)
+    assert found.objective == pytest.approx(minimum, rel=1e-9)
+    attained = oracles.attained(anchors, found.target, alpha=alpha, gamma=peers.GAMMA)
+    assert attained == pytest.approx(minimum, rel=1e-9)
 
 
 def test_cca_zoo_solves_the_problem_of_centred_kernels(anchors):
