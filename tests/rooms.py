@@ -28,83 +28,81 @@ class Room:
 LIBRARY = {
     "errors": Room("Everything that can go wrong, in one tree.", "DataCollabError"),
     "linalg": Room("Pure functions on arrays: the mathematics.", "ridge_coefficients"),
-    "datasets": Room("Data sets of the paper, and splitting a table into parties.", "load"),
-    "bundle": Room("Signed files: containers, arrays without pickle, keys, seals.", "pack"),
-    "targets": Room("Times to events and effects as targets, beside classes and numbers.", "survival_target"),
+    "datasets": Room("Data sets of the paper, dealt to parties.", "load"),
+    "bundle": Room("Signed files without pickle, keys, seals.", "pack"),
+    "targets": Room("Times and effects as targets.", "survival_target"),
     "table": Room("A file becomes a matrix, by a schema.", "read_table", ("bundle", "targets")),
-    "survival": Room("Cox regression, survival forests, and how good they are.", "CoxRegression", ("targets",)),
-    "share": Room("What a party sends.", "Share", ("bundle", "targets")),
-    "anchor": Room("Making the anchor, and finding private rows in it.", "SMOTEAnchor"),
+    "survival": Room("Cox regression, forests, their measures.", "CoxRegression", ("targets",)),
+    "share": Room("The message of a party that shares rows.", "Share", ("bundle", "targets")),
+    "anchor": Room("Making the anchor; private rows in it.", "SMOTEAnchor"),
     "sums": Room("Sums over all parties' rows under masks.", "MaskedSum", ("linalg", "bundle")),
-    "study": Room("Statistics as sums under masks, and the one plan of a message.", "StudyPlan", ("linalg", "sums")),
-    "model": Room("What goes back: g_k and h, as numbers.", "PartyModel", ("linalg", "bundle", "targets", "survival")),
+    "study": Room("Statistics as sums, and their one plan.", "StudyPlan", ("linalg", "sums")),
+    "model": Room("The way back: g_k and h, as numbers.", "PartyModel", ("linalg", "bundle", "targets", "survival")),
     "own": Room(
-        "What stays at a party: its map at home, own models, and what the common model gains there.",
+        "A party's own models, which stay there.",
         "PersonalModel",
         ("linalg", "bundle", "sums", "model"),
     ),
     "party": Room(
-        "What a party shares, and how that is defended.",
+        "The rows that a party shares, defended.",
         "Party",
         ("linalg", "targets", "share", "sums", "model", "own"),
     ),
     "analyst": Room(
-        "The analyst's side: integration and training.", "Analyst", ("linalg", "targets", "survival", "share", "model")
+        "The analyst's side: integrate and train.", "Analyst", ("linalg", "targets", "survival", "share", "model")
     ),
     "effects": Room(
-        "Effects of treatments, from what parties share.",
+        "Effects of treatments, from shared rows.",
         "estimate_effect",
         ("targets", "share", "model", "analyst"),
     ),
     "estimators": Room(
-        "All roles in one process, and the baselines.",
+        "All roles in one process, and baselines.",
         "DataCollaborationClassifier",
         ("datasets", "targets", "survival", "share", "sums", "model", "own", "party", "analyst"),
     ),
-    "plugins": Room("Commands and kinds of remote that other distributions bring.", "plugins"),
-    "progress": Room("A progress bar in a notebook or at a terminal.", "ProgressBar"),
-    "testing": Room("Checks of others' integrators and obfuscators.", "check_integrator"),
+    "plugins": Room("Commands and remotes of others.", "plugins"),
+    "progress": Room("A progress bar.", "ProgressBar"),
+    "testing": Room("Checks of others' parts.", "check_integrator"),
 }
 """What a data scientist imports; it never imports a wing."""
 
 RISK = {
     "risk.attacks": Room(
-        "Attacks on what parties share, and measures.", "ReconstructionAttack", ("linalg", "share", "anchor")
+        "Attacks on shared rows, and measures.", "ReconstructionAttack", ("linalg", "share", "anchor")
     ),
     "risk.audit": Room(
-        "What attackers of several kinds would learn.",
+        "Attackers of several kinds, played.",
         "audit",
         ("targets", "share", "party", "analyst", "risk.attacks"),
     ),
 }
-CHOICE = {
-    "choice": Room("The most useful way of sharing rows within limits of risk.", "choose", ("party", "risk.audit"))
-}
+CHOICE = {"choice": Room("The most useful way within limits of risk.", "choose", ("party", "risk.audit"))}
 AGREEMENT = {
     "agreement": Room(
-        "What is agreed on: the project, its file and draft, the sealed anchor.",
+        "The project: file, draft, sealed anchor.",
         "load_project",
         ("bundle", "targets", "table", "anchor", "sums"),
     )
 }
 EXCHANGE = {
-    "exchange.log": Room("The log of a folder, its chain, and its witnesses.", "AuditLog", ("bundle",)),
+    "exchange.log": Room("The log of a folder, and its witnesses.", "AuditLog", ("bundle",)),
     "exchange.table_codes": Room("Whether two tables hold the same people.", "TableCodes"),
     "exchange.ledger": Room(
-        "What an institution's rows went into.", "Ledger", ("bundle", "exchange.log", "exchange.table_codes")
+        "Totals that an institution's rows are in.", "Ledger", ("bundle", "exchange.log", "exchange.table_codes")
     ),
     "exchange.study": Room(
-        "Statistics by files: what both sides make of the project.",
+        "Statistics by files.",
         "study_statistics",
         ("sums", "study", "agreement"),
     ),
     "exchange.sums": Room(
-        "Sums by files: what both sides make of the project, and the model's file.",
+        "Sums by files, and the model's file.",
         "plan_of",
         ("bundle", "sums", "study", "agreement", "exchange.study"),
     ),
     "exchange.party_folder": Room(
-        "A party's folder: share once, install, predict.",
+        "A party's folder: share, install, predict.",
         "PartyFolder",
         (
             *("linalg", "bundle", "targets", "table", "survival", "share", "anchor", "sums", "study", "model", "own"),
@@ -112,9 +110,9 @@ EXCHANGE = {
             *("exchange.study", "exchange.sums", "exchange.steps"),
         ),
     ),
-    "exchange.steps": Room("The steps of both sides in one table, which commands and pages render.", "STEPS"),
+    "exchange.steps": Room("The steps of both sides in one table.", "STEPS"),
     "exchange.analyst_folder": Room(
-        "The analyst's folder: receive, integrate, export.",
+        "The analyst's folder: receive, integrate.",
         "AnalystFolder",
         (
             *("linalg", "bundle", "survival", "share", "sums", "study", "model", "analyst", "effects", "risk.attacks"),
@@ -122,27 +120,27 @@ EXCHANGE = {
         ),
     ),
 }
-LOOK = {"look": Room("What all pages look like: the stylesheet, templates that escape, headers.", "templates_in")}
+LOOK = {"look": Room("The look of all pages.", "templates_in")}
 REMOTE = {
     "remote": Room(
-        "Carrying an exchange's files through a folder that all reach; kinds of plugins.",
+        "Files carried from folder to folder.",
         "Remote",
         ("bundle", "agreement", "plugins"),
     )
 }
 DESK = {
     "desk.web": Room(
-        "What pages of any role need: who is let in, forms, work, pictures.",
+        "Pages of any role: who is let in, forms.",
         "create_app",
         ("bundle", "exchange.steps", "look"),
     ),
     "desk.party": Room(
-        "A party's pages: the steps of its commands.",
+        "A party's pages, step by step.",
         "party_app",
         ("bundle", "table", "risk.audit", "agreement", "exchange.party_folder", "exchange.steps", "desk.web"),
     ),
     "desk.analyst": Room(
-        "The analyst's pages: the steps of its commands.",
+        "The analyst's pages, step by step.",
         "analyst_app",
         ("analyst", "exchange.analyst_folder", "exchange.steps", "desk.web"),
     ),
