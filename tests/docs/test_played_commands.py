@@ -169,7 +169,8 @@ def test_an_audit_of_ones_own_table(desk):
 
 
 def test_what_the_program_is_asked_first(desk):
-    shown = desk.play("install.md", "python3 -m venv", part=slice(3, None))
+    installed = Desk(desk.at, sysconfig.get_path("scripts"))  # it asks which shell started it, and a server has none
+    shown = installed.play("install.md", "python3 -m venv", part=slice(3, None))
     assert "Usage: " in shown
     desk.play("experiments.md", "pip install", part=slice(1, 2))
 
