@@ -1,5 +1,6 @@
 """Attacks on membership in a study's totals: they are the exact ratios, and what is published is what they measured."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 from sklearn.metrics import roc_auc_score
 
+from datacollab.study import Effect
 from datacollab_experiments.study import membership
 
 ROOT = Path(__file__).parents[2]
@@ -18,6 +20,7 @@ def simulated(n):
     random = np.random.default_rng(0)
     frame = pd.DataFrame({"age": random.normal(60, 12, n), "pulse": random.normal(75, 9, n)})
     frame["ward"] = random.choice(["day", "night", "short"], n)
+    frame["sex"] = random.choice(["f", "m"], n)
     frame["stay"] = 5 + 0.1 * frame["age"] + random.normal(0, 4, n)
     frame["month"], frame["died"] = random.uniform(1, 60, n).round(1), random.integers(0, 2, n)
     return membership.StudiedTable(frame, "ward", "stay", "month", "died")
@@ -59,6 +62,22 @@ def test_more_rows_hide_more_and_a_party_helps(small, monkeypatch):
     few, many = (figures(small, n, 0.5, monkeypatch).mean() for n in (12, 100))
     assert (few > many + 0.03).all()
     assert few["together"] + many["together"] > few["analyst"] + many["analyst"]
+
+
+def test_an_effects_attackers_read_its_own_numbers(small):
+    added = small[0].table.added
+    known = {each: added[each.format(who="together")].statistic for each in membership.EFFECT}
+    moments, balance = known.values()
+    effect = Effect(moments.treatment, moments.outcome, moments.n_components, columns=moments.columns)
+    assert_allclose(np.r_[effect.spread[0], moments.spread, balance.spread], effect.spread)
+    rows = small[0].table.effect_rows
+    message = effect.part(rows, bytes(32))
+    assert_allclose(balance.part(rows, bytes(32)), message[1 + len(moments.spread) :], atol=1e-9)
+    by_group = effect.add_up(rows, bytes(32))[: 5 * (effect.n_components + 3) ** 2]
+    assert_allclose(moments.finish(by_group), message[1 : 1 + len(moments.spread)], atol=1e-9)
+    one = replace(moments, n_groups=1)
+    alone = added["moments, analyst"].statistic
+    assert_allclose(replace(alone, n_groups=1).part(rows), one.part(rows)[[-3, -2, -1]])
 
 
 def test_the_ratio_is_as_good_as_the_exact_one_of_normal_rows():

@@ -23,11 +23,11 @@ class StudyMembership:
     n_rows: int
     """Rows of all parties together."""
     analyst: float
-    """Of the analyst alone: no secret map hides the rows."""
+    """Of the analyst alone: no secret map hides the rows, but for an effect's."""
     analyst_of_tenth: float
     """The same over the tenth of people who stand out most."""
     together: float
-    """Of analyst and one party, or of a party alone to which the results go."""
+    """Of the analyst with one of three parties, or five of ten; or of these parties alone, if they get the results."""
     together_of_tenth: float
 
 
@@ -35,7 +35,7 @@ def study_membership_figures(asked: Iterable[str], *, errors: str = "robust") ->
     """Return how well attackers read the totals of statistics with these titles, by rows together.
 
     Figures are of the largest sets that were measured.  Counts are taken to have gone before; `errors` are those of
-    least squares.  An effect was not measured.
+    least squares.
 
     Examples
     --------

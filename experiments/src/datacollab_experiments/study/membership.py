@@ -7,8 +7,11 @@ the statistic, and e how many times as large it is in the total.  The score is t
 to groups, its mean over the groups.
 
 * "analyst" reads the total of all parties.
-* "together" is the analyst with one party, whose rows and noise are taken off.  So does one party alone, to whom the
-  results go, if these give the total away.
+* "together" is the analyst with as many parties as the noise allows for, one of three or five of ten, whose rows and
+  noise are taken off.  So do these parties alone, to whom the results go, if these give the total away.
+
+An effect has the common map's columns, whose secret the parties know.  So the analyst alone reads but the numbers that
+have none of these: moments of treatment and outcome, and how the treatment goes with columns.
 
 Members are rows of the other parties, strangers rows of nobody.  Reported are the area under the curve over all of
 them, and over the tenth that stands out: those whose rows move the total farthest, beside the rest.  Rows are
@@ -28,7 +31,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -41,10 +44,10 @@ from scipy.special import logsumexp
 from sklearn.metrics import roc_auc_score
 
 from datacollab import study
-from datacollab.study import CategoryColumn, LeastSquares, NumberColumn, Statistic
+from datacollab.study import MAPPED, CategoryColumn, Effect, LeastSquares, NumberColumn, Statistic, effect_map
 
 from ..harness import markdown, r_table
-from ..sums.playing import noise_factor
+from ..sums.playing import most_colluding, noise_factor
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -67,12 +70,14 @@ ROBUST = "least squares (robust)"
 CLASSICAL = "least squares (classical)"
 SETS_ON_PAGE = (
     *(("counts",), ("counts", "description"), ("counts", "description", ROBUST), ("counts", "description", CLASSICAL)),
-    ("survival",),
+    *(("survival",), ("effect",)),
 )
 SHOWN = (*SETS_ON_PAGE, ("additive hazards",), (ROBUST,), (CLASSICAL,))
 """Sets of statistics that the program shows: counts go before a description."""
 SETS = (*SHOWN, ("description",), ("description", ROBUST), ("description", CLASSICAL))
 ATTACKERS = ("analyst", "together")
+EFFECT = ("moments, {who}", "balance, {who}")
+"""An effect's numbers that an attacker can compute: moments come in groups, the balance over all rows."""
 JOIN = " + "
 SHIPPING = "Written by: python -m datacollab_experiments.study.membership --ship"
 RESULTS = Path("docs/results/study/membership.csv")
@@ -138,9 +143,93 @@ class StudiedTable:
             months = NumberColumn(time, 0.0, columns[time].high)
             statistics["survival"] = study.Survival(months, event, columns[by])
             statistics["additive hazards"] = study.AdditiveHazards(months, event, [*explaining, number])
+        table = {str(name): frame[name].to_numpy() for name in frame}
+        treatment = next(each for each in explaining if isinstance(each, CategoryColumn) and len(each.levels) == 2)
+        others = [each for each in explaining if each is not treatment]
+        X = np.nan_to_num(np.hstack([each.design(table) for each in others]))
+        common = effect_map(X[:N_BASE], bytes(32))
+        table[MAPPED] = common.transform(X)
+        for who in ATTACKERS:
+            facts = {"columns": others, "knows_map": who != "analyst"}
+            moments, balance = (name.format(who=who) for name in EFFECT)
+            statistics[moments] = Moments(treatment, number, common.n_components, **facts)
+            statistics[balance] = Balance(treatment, number, common.n_components, **facts)
         self.n_rows = len(frame)
-        self.added = {name: Additions(each, frame) for name, each in statistics.items()}
-        self.sets = [names for names in SETS if self.added.keys() >= {*names}]
+        # Parties leave out rows without an outcome; here these have a usual one, so that all statistics have all rows.
+        self.effect_rows = table | {outcome: frame[outcome].fillna(frame[outcome].median()).to_numpy()}
+        self.added = {
+            name: Additions(each, self.effect_rows if isinstance(each, Effect) else table, self.n_rows)
+            for name, each in statistics.items()
+        }
+        self.sets = [names for names in SETS if names == ("effect",) or self.added.keys() >= {*names}]
+
+
+@dataclass(frozen=True)
+class Moments(Effect):
+    """The moments by group of an effect's rows [1, v, T, Y]; without v, unless the attacker knows the map."""
+
+    knows_map: bool = True
+    n_groups: int = 5
+
+    @property
+    def _known(self) -> Index:
+        """Return the places of 1, v, T and Y that the attacker can compute."""
+        last = self.n_components + 2
+        return np.arange(last + 1) if self.knows_map else np.array([0, last - 1, last])
+
+    @property
+    def spread(self) -> Array:
+        """Return the noise of all groups' numbers, shape (n_groups * n_numbers,)."""
+        m = self.n_components + 2
+        noise = np.zeros((m + 1, m + 1))
+        # A count of rows is first in an effect's message.
+        noise[1:, 1:][np.triu_indices(m)] = super().spread[1 : 1 + m * (m + 1) // 2]
+        return np.tile(_upper(noise[np.ix_(self._known, self._known)]), self.n_groups)
+
+    def add_up(self, table: Any, secret: bytes) -> Array:
+        """Return the moments over some rows in one group."""
+        size = self.n_components + 3
+        of_groups = super().add_up(table, secret)[: 5 * size**2].reshape(5, size, size)
+        return np.asarray(of_groups.sum(axis=0)[np.ix_(self._known, self._known)].ravel())
+
+    def finish(self, sums: Array) -> Array:
+        """Return the moments around the means of each group."""
+        size = len(self._known)
+        groups = sums.reshape(self.n_groups, size, size)
+        return np.concatenate([_upper(M - np.outer(M[:, 0], M[0]) / max(M[0, 0], 1.0)) for M in groups])
+
+
+@dataclass(frozen=True)
+class Balance(Effect):
+    """How an effect's columns go with [v, T] over all rows; without v, unless the attacker knows the map."""
+
+    knows_map: bool = True
+
+    @property
+    def _numbers(self) -> Index:
+        """Return the places of the numbers in an effect's message that the attacker can compute."""
+        m = self.n_components + 2
+        n_moments = 1 + 5 * m * (m + 1) // 2
+        n_numbers = len(super().spread)
+        p = (n_numbers - n_moments) // m
+        cross = (n_moments + np.arange(p * (m - 1))).reshape(p, m - 1)
+        squares = np.arange(n_numbers - p, n_numbers)
+        # The first columns of the cross moments are those of v, the last is that of T.
+        return np.r_[cross.ravel() if self.knows_map else cross[:, -1], squares]
+
+    @property
+    def spread(self) -> Array:
+        """Return the noise of these numbers, shape (n_numbers,)."""
+        return np.asarray(super().spread[self._numbers])
+
+    def finish(self, sums: Array) -> Array:
+        """Return the numbers of a party, shape (n_numbers,)."""
+        return np.asarray(super().finish(sums)[self._numbers])
+
+
+def _upper(M: Array) -> Array:
+    """Return the numbers of a symmetric matrix without its first row and column."""
+    return np.asarray(M[1:, 1:][np.triu_indices(len(M) - 1)])
 
 
 class Additions:
@@ -150,19 +239,20 @@ class Additions:
     as those of empty bins, are left out.  f is of rows that join the first `N_BASE` ones, which are always public.
     """
 
-    def __init__(self, statistic: Statistic, frame: pd.DataFrame) -> None:
+    def __init__(self, statistic: Statistic, table: Mapping[str, NDArray[Any]], n_rows: int) -> None:
         self.statistic = self.ungrouped = statistic
         if isinstance(statistic, LeastSquares) and statistic.errors == "robust":
             self.ungrouped = replace(statistic, errors="classical")
+        if isinstance(statistic, Moments):
+            self.ungrouped = replace(statistic, n_groups=1)
         self.n_groups = len(statistic.spread) // len(self.ungrouped.spread)
-        table = {str(name): frame[name].to_numpy() for name in frame}
-        rows = ({name: values[k : k + 1] for name, values in table.items()} for k in range(len(frame)))
+        rows = ({name: values[k : k + 1] for name, values in table.items()} for k in range(n_rows))
         sums = [self.ungrouped.add_up(row, bytes(32)) for row in rows]
         # Risk sets keep the rows themselves, and none of a row with a gap: they are no matrix.
         self.sums = np.array(sums) if sums[0].ndim == 1 else sums
         base = self.over(np.arange(N_BASE))
         finish = self.ungrouped.finish
-        self.kept = np.flatnonzero(finish(self.over(np.arange(len(frame)))))
+        self.kept = np.flatnonzero(finish(self.over(np.arange(n_rows))))
         self.spread = statistic.spread[self.kept]
         joined = np.array([finish(self.ungrouped.join(base, own))[self.kept] for own in sums])
         self.f = (joined - finish(base)[self.kept]) / self.spread
@@ -223,25 +313,29 @@ class StudyDraw:
     def figures(self, n_rows: int, n_parties: int) -> Iterator[dict[str, object]]:
         """Yield the areas under the curve of each set of statistics and attacker."""
         random = np.random.default_rng([self.seed, n_rows, n_parties, 63])
-        *others, own = np.array_split(self.pool[:n_rows], n_parties)
-        n_others = n_rows - len(own)
-        left = noise_factor(n_parties, known=1)
+        n_colluding = most_colluding(n_parties)
+        parts = np.array_split(self.pool[:n_rows], n_parties)
+        others = parts[:-n_colluding]
+        n_others = sum(map(len, others))
+        left = noise_factor(n_parties, known=n_colluding)
         every = noise_factor(n_parties)
         residuals: dict[str, dict[str, Array]] = {who: {} for who in ATTACKERS}
         for name, added in self.table.added.items():
             rest = np.sum([added.deal(each, random) for each in others], axis=0)
-            noise, own_noise = random.normal(size=(2, *rest.shape))
-            # The party that attacks with the analyst knows its own part of the noise.
+            noise, known_noise = random.normal(size=(2, *rest.shape))
+            # Parties that attack with the analyst know their own part of the noise.
             rest += left * noise
-            # The analyst's total has the noise of all, its helper's included.
-            total = rest + added.deal(own, random) + np.sqrt(every**2 - left**2) * own_noise
+            # The analyst's total has the noise of all, its helpers' included.
+            known = np.sum([added.deal(each, random) for each in parts[-n_colluding:]], axis=0)
+            total = rest + known + np.sqrt(every**2 - left**2) * known_noise
             mean = self.f[name].mean(axis=0)
-            beside = self._beside(name, len(own))
+            beside = self._beside(name, len(parts[-1]))
             residuals["together"][name] = rest - (n_others * mean + len(others) * beside) / added.n_groups
             residuals["analyst"][name] = total - (n_rows * mean + n_parties * beside) / added.n_groups
-        known = dict(zip(ATTACKERS, ((n_rows, every), (n_others, left)), strict=True))
-        for names, (who, (n, e)) in product(self.table.sets, known.items()):
-            score, far = self._scores({name: residuals[who][name] for name in names}, n_rows=n, noise=e)
+        unknown = dict(zip(ATTACKERS, ((n_rows, every), (n_others, left)), strict=True))
+        for names, (who, (n, e)) in product(self.table.sets, unknown.items()):
+            messages = [name.format(who=who) for name in EFFECT] if names == ("effect",) else names
+            score, far = self._scores({name: residuals[who][name] for name in messages}, n_rows=n, noise=e)
             facts = dict(zip(_FACTS, (JOIN.join(names), n_parties, n_rows, who), strict=True))
             yield facts | dict(zip(_FIGURES, areas(score, far, min(n_others, N_STRANGERS)), strict=True))
 
@@ -331,7 +425,7 @@ def summarise(draws: pd.DataFrame) -> pd.DataFrame:
 def figures_of(means: pd.DataFrame, names: Sequence[str], n_rows: int) -> dict[tuple[str, str], float]:
     """Return the largest means over tables, and over three and ten parties, by attacker and figure.
 
-    Analyst and party together can do as the analyst does.
+    Analyst and parties together can do as the analyst does.
     """
     chosen = means[(means["statistics"] == JOIN.join(names)) & (means["rows"] == n_rows)]
     largest = chosen.groupby("attacker")[_FIGURES].max()
@@ -350,7 +444,7 @@ def package_file(means: pd.DataFrame) -> str:
 
 def page_table(means: pd.DataFrame) -> str:
     """Return the table of the page: over all people, and in brackets over the tenth that stands out."""
-    heads = [f"{who}, {n:,} rows" for who, n in product(("analyst alone", "with a party"), ROWS_ON_PAGE)]
+    heads = [f"{who}, {n:,} rows" for who, n in product(("analyst alone", "with parties"), ROWS_ON_PAGE)]
     rows = list[list[str]]()
     for names in SETS_ON_PAGE:
         cells = list[str]()

@@ -58,13 +58,17 @@ def rows_of_total(drawn: Draw) -> list[Rows]:
     return rows
 
 
+def most_colluding(n_parties: int) -> int:
+    """Return the number of parties that the noise allows to work with the analyst: half of them, two left at least."""
+    return min(math.ceil(n_parties / 2), n_parties - 2)
+
+
 def noise_factor(n_parties: int, *, known: int = 0) -> float:
     """Return how many times s the noise of the total is, where up to half of the parties, rounded up, may collude.
 
     The noise of `known` parties is taken off.
     """
-    colluding = min(math.ceil(n_parties / 2), n_parties - 2)
-    return math.sqrt((n_parties - known) / (n_parties - colluding))
+    return math.sqrt((n_parties - known) / (n_parties - most_colluding(n_parties)))
 
 
 def matrix_of(numbers: Array, size: int) -> Array:

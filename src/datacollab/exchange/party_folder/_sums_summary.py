@@ -44,13 +44,13 @@ _TENTH = "the same, the tenth who stand out most"
 _STUDY_ATTACKERS = {
     "analyst": "the analyst alone",
     "analyst_of_tenth": _TENTH,
-    "together": "the analyst and one party together",
+    "together": "the analyst and parties together",
     "together_of_tenth": _TENTH,
 }
 """In words, by the attributes of `StudyMembership`."""
 OF_STUDY = (
-    "No secret map hides the rows of a study, other than an effect's. So the analyst alone guesses nearly as well as "
-    "with an institution, and so may an institution to which the results go."
+    "No secret map hides the rows of a study, other than an effect's. So the analyst alone guesses better than by "
+    "chance, and better still with institutions; so may institutions alone, to which the results go."
 )
 _MEASURED_HOW = (
     "This is how well attackers distinguished people in a total from others, as an AUC (.50 is guessing, 1.00 is "
@@ -279,12 +279,10 @@ class SumsSummary:
         for statistics in dict.fromkeys(each.statistics for each in self.measured_study):
             measured = [each for each in self.measured_study if each.statistics == statistics]
             lines += [f"The totals of {', '.join(statistics)}:", *_figure_lines(measured, _STUDY_ATTACKERS), ""]
-        if lines:  # None were measured of an effect.
-            title = f"Measured on public tables; your table may reveal more. {_MEASURED_HOW}"
+        if lines:
+            title = f"Measured on public tables; your table may reveal more. {_MEASURED_HOW} {WORST_ROSTERS}"
             lines = [*_wrap(title), "", *lines]
         caution = f"{self._rows_text} Fewer rows reveal more, and so do all totals together."
-        if "effect" in self.statistic.split(", "):
-            caution += " Attacks on an effect were not measured."
         return [*lines, *_wrap(caution)]
 
     @property
