@@ -85,12 +85,15 @@ AGREEMENT = {
         ("bundle", "targets", "table", "anchor", "sums"),
     )
 }
-EXCHANGE = {
-    "exchange.log": Room("The log of a folder, and its witnesses.", "AuditLog", ("bundle",)),
-    "exchange.table_codes": Room("Whether two tables hold the same people.", "TableCodes"),
-    "exchange.ledger": Room(
-        "Totals that an institution's rows are in.", "Ledger", ("bundle", "exchange.log", "exchange.table_codes")
+FOLDER = {
+    "folder.log": Room("The log of a folder, and its witnesses.", "AuditLog", ("bundle",)),
+    "folder.table_codes": Room("Whether two tables hold the same people.", "TableCodes"),
+    "folder.ledger": Room(
+        "Totals that an institution's rows are in.", "Ledger", ("bundle", "folder.log", "folder.table_codes")
     ),
+    "folder.step_table": Room("The steps of both sides in one table.", "STEPS"),
+}
+EXCHANGE = {
     "exchange.study": Room(
         "Statistics by files.",
         "study_statistics",
@@ -106,17 +109,16 @@ EXCHANGE = {
         "PartyFolder",
         (
             *("linalg", "bundle", "targets", "table", "survival", "share", "anchor", "sums", "study", "model", "own"),
-            *("party", "testing", "risk.audit", "exchange.log", "exchange.ledger", "exchange.table_codes", "agreement"),
-            *("exchange.study", "exchange.sums", "exchange.steps"),
+            *("party", "testing", "risk.audit", "folder.log", "folder.ledger", "folder.table_codes", "agreement"),
+            *("exchange.study", "exchange.sums", "folder.step_table"),
         ),
     ),
-    "exchange.steps": Room("The steps of both sides in one table.", "STEPS"),
     "exchange.analyst_folder": Room(
         "The analyst's folder: receive, integrate.",
         "AnalystFolder",
         (
             *("linalg", "bundle", "survival", "share", "sums", "study", "model", "analyst", "effects", "risk.attacks"),
-            *("exchange.log", "agreement", "exchange.sums"),
+            *("folder.log", "agreement", "exchange.sums"),
         ),
     ),
 }
@@ -132,30 +134,37 @@ DESK = {
     "desk.web": Room(
         "Pages of any role: who is let in, forms.",
         "create_app",
-        ("bundle", "exchange.steps", "look"),
+        ("bundle", "folder.step_table", "look"),
     ),
     "desk.party": Room(
         "A party's pages, step by step.",
         "party_app",
-        ("bundle", "table", "risk.audit", "agreement", "exchange.party_folder", "exchange.steps", "desk.web"),
+        ("bundle", "table", "risk.audit", "agreement", "exchange.party_folder", "folder.step_table", "desk.web"),
     ),
     "desk.analyst": Room(
         "The analyst's pages, step by step.",
         "analyst_app",
-        ("analyst", "exchange.analyst_folder", "exchange.steps", "desk.web"),
+        ("analyst", "exchange.analyst_folder", "folder.step_table", "desk.web"),
     ),
 }
 CLI = {
     "cli": Room(
-        "The commands, one file each.", "main", (*LIBRARY, *RISK, *CHOICE, *AGREEMENT, *EXCHANGE, *LOOK, *REMOTE, *DESK)
+        "The commands, one file each.",
+        "main",
+        (*LIBRARY, *RISK, *CHOICE, *AGREEMENT, *FOLDER, *EXCHANGE, *LOOK, *REMOTE, *DESK),
     )
 }
 
-WINGS = {"risk": RISK, "exchange": EXCHANGE, "desk": DESK}
-WINGS_MAY_IMPORT = {**{"risk": set(), "exchange": {"risk"}}, "desk": {"exchange", "risk"}}
+WINGS = {"risk": RISK, "folder": FOLDER, "exchange": EXCHANGE, "desk": DESK}
+WINGS_MAY_IMPORT = {
+    "risk": set(),
+    "folder": set(),
+    "exchange": {"risk", "folder"},
+    "desk": {"exchange", "folder", "risk"},
+}
 """Other wings; the desk shows what attacks find."""
 
-ROOMS = LIBRARY | RISK | CHOICE | AGREEMENT | EXCHANGE | LOOK | REMOTE | DESK | CLI
+ROOMS = LIBRARY | RISK | CHOICE | AGREEMENT | FOLDER | EXCHANGE | LOOK | REMOTE | DESK | CLI
 EVERYWHERE = {
     *(
         "errors",

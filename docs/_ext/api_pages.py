@@ -48,8 +48,8 @@ EVERYDAY = {
 ROOMS = (
     *("anchor", "party", "share", "sums", "study", "analyst", "model", "estimators", "effects", "survival", "targets"),
     *("datasets", "progress", "testing", "errors", "linalg", "bundle", "risk.attacks", "risk.audit", "choice"),
-    *("table", "agreement", "exchange.party_folder", "exchange.analyst_folder", "exchange.log"),
-    *("exchange.ledger", "exchange.study", "exchange.sums"),
+    *("table", "agreement", "exchange.party_folder", "exchange.analyst_folder", "folder.log"),
+    *("folder.ledger", "exchange.study", "exchange.sums"),
 )
 """The rooms whose names are public."""
 

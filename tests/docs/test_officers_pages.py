@@ -12,8 +12,8 @@ from datacollab.exchange.party_folder import Policy
 from datacollab.exchange.party_folder._assessment import _AMBER, _RED, grade
 from datacollab.exchange.party_folder._rows_summary import LEAST_ROWS
 from datacollab.exchange.party_folder._sums_summary import ATTACKERS, OF_STUDY, auc_text
-from datacollab.exchange.steps import STEPS
 from datacollab.exchange.sums import _FEWEST_OWN_ROWS
+from datacollab.folder.step_table import STEPS
 from datacollab.risk.audit._findings import AMBER_LIMIT, CRITERIA, GREEN_LIMIT
 from datacollab.study import study_membership_figures
 from datacollab.sums import membership_figures

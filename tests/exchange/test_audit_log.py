@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datacollab.bundle import canonical_json, digest, parse_json
-from datacollab.exchange.log import AuditLog
+from datacollab.folder.log import AuditLog
 from party_world import refusal as refused
 
 refusal = functools.partial(refused, "LOG_BROKEN")

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datacollab.errors import ExchangeError
-from datacollab.exchange.ledger import Ledger, LedgerEntry, joint_noise
-from datacollab.exchange.table_codes import TableCoder
+from datacollab.folder.ledger import Ledger, LedgerEntry, joint_noise
+from datacollab.folder.table_codes import TableCoder
 from datacollab.study import CategoryColumn, Counts
 from datacollab.table._values import MISSING_WORDS
 from party_world import refusal

@@ -12,9 +12,9 @@ from lifelines import KaplanMeierFitter
 
 from datacollab.agreement import Task, load_project
 from datacollab.exchange.analyst_folder import STUDY_FILES
-from datacollab.exchange.ledger import Ledger
 from datacollab.exchange.party_folder._project_map import project_map
 from datacollab.exchange.study import study_statistics
+from datacollab.folder.ledger import Ledger
 from datacollab.study import RIDGE_MOVED
 from datacollab.table import Column
 from party_world import refused

@@ -17,7 +17,7 @@ from ..exchange.analyst_folder import (
     SumsIntegration,
     effect_of,
 )
-from ..exchange.steps import ranking_rows
+from ..folder.step_table import ranking_rows
 from ._command import WorkFolder, load_key, sending
 from ._output import Report, show_rows
 from ._progress import shown_progress

@@ -21,7 +21,7 @@ from typer import Argument, Option
 from typer.core import TyperCommand, TyperGroup
 
 from ..errors import ExchangeError
-from ..exchange.steps import STEPS, Input, Step, read_steps
+from ..folder.step_table import STEPS, Input, Step, read_steps
 from ._output import KeptReport, reported, warn
 
 if TYPE_CHECKING:
@@ -372,7 +372,7 @@ def opened(folder: Path, name: str | None, passphrase_file: Path | None) -> Iter
 @contextmanager
 def working(folder: Path) -> Iterator[None]:
     """Let one command at a time carry files of a folder; others may work in it meanwhile."""
-    from ..exchange.log import locked
+    from ..folder.log import locked
     from ..remote import KEPT
 
     if not folder.is_dir():

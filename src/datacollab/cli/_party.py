@@ -15,7 +15,7 @@ import typer
 from ..agreement import Project, load_project, project_changes
 from ..errors import ExchangeError
 from ..exchange.party_folder import Explained, PartyFolder, ReleaseSummary, SumsSummary, assessment, deadline_passed
-from ..exchange.steps import SIDES, STEPS, score_rows
+from ..folder.step_table import SIDES, STEPS, score_rows
 from ..table import column_questions, table_batches, unknown_levels
 from ._command import WorkFolder, at_terminal, load_key, says_yes, sending
 from ._output import Report, list_names, make_private_file, show_adjusted, show_rows

@@ -5,7 +5,7 @@ from sklearn.ensemble import RandomForestClassifier
 import datacollab as dc
 from datacollab.bundle import unpack
 from datacollab.exchange.analyst_folder import AnalystFolder
-from datacollab.exchange.log import AuditLog
+from datacollab.folder.log import AuditLog
 
 FOREST = RandomForestClassifier(n_estimators=5, max_depth=4, random_state=0)
 

@@ -12,7 +12,7 @@ from datacollab.agreement import Task
 from datacollab.bundle import unpack, unseal
 from datacollab.exchange.analyst_folder import Integration
 from datacollab.exchange.analyst_folder._integration import training_rows_sent
-from datacollab.exchange.log import AuditLog
+from datacollab.folder.log import AuditLog
 from datacollab.model import LandmarkRidgeClassifier, model_from
 from datacollab.party import Microaggregation
 

@@ -12,7 +12,7 @@ import datacollab as dc
 from datacollab.agreement import Anchor, Task, project_text
 from datacollab.bundle import KeyPair, pack, unpack, unseal
 from datacollab.exchange.analyst_folder import AnalystFolder
-from datacollab.exchange.log import AuditLog
+from datacollab.folder.log import AuditLog
 from datacollab.model import LandmarkRidgeClassifier, model_from
 from datacollab.party import Microaggregation
 from party_world import refused

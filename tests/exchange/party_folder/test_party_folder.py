@@ -8,8 +8,8 @@ import pytest
 from datacollab.agreement import load_project
 from datacollab.errors import ExchangeError
 from datacollab.exchange.analyst_folder import AnalystFolder
-from datacollab.exchange.log import locked
 from datacollab.exchange.party_folder import PartyFolder
+from datacollab.folder.log import locked
 from party_world import NAMES, contents, events, refused
 
 

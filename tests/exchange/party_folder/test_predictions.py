@@ -17,7 +17,7 @@ from datacollab.errors import AgreementError
 from datacollab.exchange.party_folder import PartyFolder
 from datacollab.exchange.party_folder._explain import ExplainOptions, choose_classes
 from datacollab.exchange.party_folder._install import at_home
-from datacollab.exchange.steps import ranking_rows, score_rows
+from datacollab.folder.step_table import ranking_rows, score_rows
 from datacollab.model import LinearMap, PartyModel
 from datacollab.table import encode_table, write_table
 from party_world import made_up_table, new_world, refused

@@ -11,10 +11,10 @@ import pytest
 from test_kills import Commands
 
 from datacollab.bundle import unpack
-from datacollab.exchange.ledger import Ledger
 from datacollab.exchange.party_folder import PartyFolder
 from datacollab.exchange.party_folder._own_model import read_own_model
 from datacollab.exchange.sums import read_withdrawal
+from datacollab.folder.ledger import Ledger
 from party_world import refused
 from suite import N_KILLS
 from sums_world import new_sums_world

@@ -386,7 +386,7 @@ def test_another_anchor_is_refused_after_a_share(world):
 
 
 def test_a_busy_ledger_undoes_the_share(world):
-    from datacollab.exchange.log import locked
+    from datacollab.folder.log import locked
 
     (world.root / "north" / "ledger").mkdir()
     with locked(world.root / "north" / "ledger"), refused("BUSY"):

@@ -23,7 +23,7 @@ from ...exchange.analyst_folder import (
     Integration,
     effect_of,
 )
-from ...exchange.steps import STEPS, ranking_rows
+from ...folder.step_table import STEPS, ranking_rows
 from ..web import Action, Desk, Job, Page, Pages, Session, StepForm, StepPlace, create_app, download_of, take_files
 
 SHARES = "/shares"

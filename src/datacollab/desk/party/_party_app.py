@@ -21,7 +21,7 @@ from ..._notices import notices_to
 from ...agreement import Project, read_project
 from ...errors import ExchangeError
 from ...exchange.party_folder import PartyFolder
-from ...exchange.steps import SIDES, STEPS, leading_figure, score_rows
+from ...folder.step_table import SIDES, STEPS, leading_figure, score_rows
 from ...table import Column, adjustments_lines, adjustments_text
 from ..web import (
     Action,

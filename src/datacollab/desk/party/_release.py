@@ -27,7 +27,7 @@ from ...exchange.party_folder import (
     limit_text,
     no_defence,
 )
-from ...exchange.steps import STEPS
+from ...folder.step_table import STEPS
 from ...table import Column
 from ..web import Action, Job, Page, download_of, is_ticked, read_inputs, refusal_of, text
 from ._desk import Looked, PartyDesk

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Self
 from ...agreement import Project, load_project, read_project
 from ...bundle import KeyPair, PublicKey, canonical_json, read_regular, unpack, write_atomically
 from ...errors import AgreementError, ExchangeError
+from ...folder.log import AuditLog, locked
 from ...sums import SumsModel
-from ..log import AuditLog, locked
 from ..sums import model_to_bytes
 from ._integration import (
     Integration,

@@ -81,14 +81,14 @@ from ...bundle import (
     write_atomically,
 )
 from ...errors import AgreementError, ExchangeError
+from ...folder.ledger import Ledger, LedgerEntry
+from ...folder.log import AuditLog
+from ...folder.log import locked as lock
 from ...own import LocalParty, local_party, party_state
 from ...party import Party
 from ...share import Share, decode_targets, encode_targets
 from ...sums import MaskKey, mask_card
 from ...table import EncodedTable, encode_table, read_table
-from ..ledger import Ledger, LedgerEntry
-from ..log import AuditLog
-from ..log import locked as lock
 from ._policy import Policy, load_policy
 
 PATIENCE = 10.0

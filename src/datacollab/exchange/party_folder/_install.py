@@ -19,6 +19,7 @@ from ..._typing import FloatArray
 from ...agreement import Anchor, Project
 from ...bundle import Bundle, digest, is_container, is_encrypted, read_regular, unpack, unseal
 from ...errors import AnchorError, DataCollabError, ExchangeError
+from ...folder.step_table import SIDES
 from ...model import (
     MODEL_KIND,
     PREDICTIONS_KIND,
@@ -45,7 +46,6 @@ from ...own import (
 from ...sums import SumsModel
 from ...survival import SurvivalModel
 from ...table import encode_table, read_table
-from ..steps import SIDES
 from ..sums import fewest_rows, malformed, plan_of, read_model
 from ._folder import (
     SEALED,

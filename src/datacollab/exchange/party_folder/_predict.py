@@ -17,10 +17,10 @@ from ..._require import require
 from ..._typing import FloatArray
 from ...agreement import Project, Task
 from ...errors import AgreementError, DataCollabError, ExchangeError, NumericalError, ObfuscationError
+from ...folder.step_table import leading_figure
 from ...linalg import entropy, log_losses, mean_with_interval, ranking_figures, wilson
 from ...survival import concordance_index
 from ...table import Adjustments, encode_table, table_batches
-from ..steps import leading_figure
 from ._folder import Folder, record
 from ._install import MappedModel, are_targets, at_home, list_times
 

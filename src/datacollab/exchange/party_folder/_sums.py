@@ -22,6 +22,8 @@ from ...agreement import Anchor, Project, are_declared_alike, draw_expected_rows
 from ...anchor import anchor_fit, equal_rows
 from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError
+from ...folder.ledger import Ledger, LedgerEntry, joint_noise
+from ...folder.table_codes import TableCodes
 from ...study import MAPPED, StudyPlan, new_secret, study_membership_figures
 from ...sums import (
     IsolatedRows,
@@ -31,10 +33,8 @@ from ...sums import (
     message_to_bytes,
 )
 from ...table import Adjustments, EncodedTable, encode_table, table_batches
-from ..ledger import Ledger, LedgerEntry, joint_noise
 from ..study import study_table
 from ..sums import Withdrawal, fewest_rows, plan_of, read_withdrawal, withdrawal_to_bytes
-from ..table_codes import TableCodes
 from ._folder import (
     Folder,
     check_unchanged,

@@ -1,6 +1,6 @@
 """The steps of a party and of the analyst, in one table: their inputs, questions, files, and how long they take.
 
-The table is `steps.toml`. The commands and the pages of the desk render it, and the figures that both show.
+The table is `step_table.toml`. The commands and the pages of the desk render it, and the figures that both show.
 """
 
 from __future__ import annotations

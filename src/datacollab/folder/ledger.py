@@ -75,7 +75,7 @@ class Ledger:
     >>> from pathlib import Path
     >>> import numpy as np
     >>> import pandas as pd
-    >>> from datacollab.exchange.ledger import Ledger, LedgerEntry, joint_noise
+    >>> from datacollab.folder.ledger import Ledger, LedgerEntry, joint_noise
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ledger = Ledger(Path(folder) / "ledger.json", key=bytes(32))
     ...     coder = ledger.coder()
