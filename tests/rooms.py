@@ -92,33 +92,67 @@ FOLDER = {
         "Totals that an institution's rows are in.", "Ledger", ("bundle", "folder.log", "folder.table_codes")
     ),
     "folder.step_table": Room("The steps of both sides in one table.", "STEPS"),
-}
-EXCHANGE = {
-    "exchange.study": Room(
-        "Statistics by files.",
-        "study_statistics",
-        ("sums", "study", "agreement"),
-    ),
-    "exchange.sums": Room(
-        "Sums by files, and the model's file.",
-        "plan_of",
-        ("bundle", "sums", "study", "agreement", "exchange.study"),
-    ),
-    "exchange.party_folder": Room(
-        "A party's folder: share, install, predict.",
-        "PartyFolder",
+    "folder.party": Room(
+        "A party's files, policy and commits.",
+        "Folder",
         (
-            *("linalg", "bundle", "targets", "table", "survival", "share", "anchor", "sums", "study", "model", "own"),
-            *("party", "testing", "risk.audit", "folder.log", "folder.ledger", "folder.table_codes", "agreement"),
-            *("exchange.study", "exchange.sums", "folder.step_table"),
+            *("bundle", "targets", "table", "anchor", "sums", "agreement", "folder.log"),
+            *("folder.ledger", "folder.step_table"),
         ),
     ),
-    "exchange.analyst_folder": Room(
-        "The analyst's folder: receive, integrate.",
+    "folder.analyst": Room(
+        "Files that came in: from whom.", "AnalystWay", ("bundle", "sums", "agreement", "folder.log")
+    ),
+}
+BY_SUMS = {
+    "by_sums.plan": Room("What a project's parties add up.", "plan_of", ("sums", "study", "agreement")),
+    "by_sums.party": Room(
+        "Add up, mask, share; the one model.",
+        "SumsAtParty",
+        (
+            *("linalg", "bundle", "table", "anchor", "sums", "study", "own", "agreement", "folder.table_codes"),
+            *("folder.ledger", "folder.party", "by_sums.plan"),
+        ),
+    ),
+    "by_sums.analyst": Room(
+        "The total, its model and its tables.",
+        "SumsAtAnalyst",
+        ("linalg", "bundle", "sums", "study", "agreement", "folder.analyst", "by_sums.plan"),
+    ),
+}
+BY_ROWS = {
+    "by_rows.party": Room(
+        "Obfuscate, attack, share; own models.",
+        "RowsAtParty",
+        (
+            *("bundle", "table", "survival", "share", "anchor", "model", "own", "party", "testing"),
+            *("risk.audit", "agreement", "folder.party"),
+        ),
+    ),
+    "by_rows.analyst": Room(
+        "Check shares, integrate, send models.",
+        "RowsAtAnalyst",
+        (
+            *("linalg", "bundle", "survival", "share", "model", "analyst", "risk.attacks"),
+            *("agreement", "folder.analyst"),
+        ),
+    ),
+}
+STEPS = {
+    "steps.party": Room(
+        "A party's steps, by the project's way.",
+        "PartyFolder",
+        (
+            *("linalg", "bundle", "table", "survival", "sums", "agreement", "folder.step_table"),
+            *("folder.party", "by_sums.plan", "by_sums.party", "by_rows.party"),
+        ),
+    ),
+    "steps.analyst": Room(
+        "The analyst's steps, by the same way.",
         "AnalystFolder",
         (
-            *("linalg", "bundle", "survival", "share", "sums", "study", "model", "analyst", "effects", "risk.attacks"),
-            *("folder.log", "agreement", "exchange.sums"),
+            *("bundle", "sums", "analyst", "effects", "agreement", "folder.log", "folder.analyst"),
+            *("by_sums.analyst", "by_rows.analyst"),
         ),
     ),
 }
@@ -139,32 +173,30 @@ DESK = {
     "desk.party": Room(
         "A party's pages, step by step.",
         "party_app",
-        ("bundle", "table", "risk.audit", "agreement", "exchange.party_folder", "folder.step_table", "desk.web"),
+        ("bundle", "table", "risk.audit", "agreement", "folder.step_table", "steps.party", "desk.web"),
     ),
     "desk.analyst": Room(
         "The analyst's pages, step by step.",
         "analyst_app",
-        ("analyst", "exchange.analyst_folder", "folder.step_table", "desk.web"),
+        ("analyst", "folder.step_table", "steps.analyst", "desk.web"),
     ),
 }
 CLI = {
     "cli": Room(
         "The commands, one file each.",
         "main",
-        (*LIBRARY, *RISK, *CHOICE, *AGREEMENT, *FOLDER, *EXCHANGE, *LOOK, *REMOTE, *DESK),
+        (*LIBRARY, *RISK, *CHOICE, *AGREEMENT, *FOLDER, *BY_SUMS, *BY_ROWS, *STEPS, *LOOK, *REMOTE, *DESK),
     )
 }
 
-WINGS = {"risk": RISK, "folder": FOLDER, "exchange": EXCHANGE, "desk": DESK}
+WINGS = {"risk": RISK, "folder": FOLDER, "by_sums": BY_SUMS, "by_rows": BY_ROWS, "steps": STEPS, "desk": DESK}
 WINGS_MAY_IMPORT = {
-    "risk": set(),
-    "folder": set(),
-    "exchange": {"risk", "folder"},
-    "desk": {"exchange", "folder", "risk"},
+    **{"risk": set(), "folder": set(), "by_sums": {"folder"}, "by_rows": {"folder", "risk"}},
+    **{"steps": {"folder", "by_sums", "by_rows"}, "desk": {"folder", "by_rows", "by_sums", "steps", "risk"}},
 }
 """Other wings; the desk shows what attacks find."""
 
-ROOMS = LIBRARY | RISK | CHOICE | AGREEMENT | FOLDER | EXCHANGE | LOOK | REMOTE | DESK | CLI
+ROOMS = LIBRARY | RISK | CHOICE | AGREEMENT | FOLDER | BY_SUMS | BY_ROWS | STEPS | LOOK | REMOTE | DESK | CLI
 EVERYWHERE = {
     *(
         "errors",

@@ -26,9 +26,9 @@ from ._output import KeptReport, reported, warn
 
 if TYPE_CHECKING:
     from ..bundle import KeyPair, PublicKey
-    from ..exchange.analyst_folder import AnalystFolder
-    from ..exchange.party_folder import PartyFolder
     from ..remote import Remote, RemotePlace
+    from ..steps.analyst import AnalystFolder
+    from ..steps.party import PartyFolder
 
 HERE = Path()
 VARIABLE = "DATACOLLAB_PASSPHRASE"
@@ -155,14 +155,14 @@ class WorkFolder:
 
     def party(self) -> PartyFolder:
         """Open it as a party's."""
-        from ..exchange.party_folder import PartyFolder
+        from ..steps.party import PartyFolder
 
         self.check_public_key()
         return PartyFolder(self.path, passphrase=self.passphrase)
 
     def analyst(self) -> AnalystFolder:
         """Open it as the analyst's."""
-        from ..exchange.analyst_folder import AnalystFolder
+        from ..steps.analyst import AnalystFolder
 
         self.check_public_key()
         return AnalystFolder(self.path, passphrase=self.passphrase)
