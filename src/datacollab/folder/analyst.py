@@ -120,7 +120,7 @@ class Export:
 
 @dataclass(frozen=True, eq=False)
 class AnalystWay(ABC):
-    """What the analyst does by one way to share, in its folder; `steps` chooses it once, from the project."""
+    """The analyst's steps by one way to share, in its folder; `steps` chooses it once, from the project."""
 
     ending: ClassVar[str]
     """Of the files that parties send."""

@@ -284,6 +284,7 @@ class SumsAtParty(PartyWay):
             return path
 
     def _write_that_own_model_is_erased(self) -> None:
+        """Write why there is no own model any more."""
         reason = "It was erased when this institution left the run."
         self.folder.write(self.folder.files.own, {"project_digest": self.folder.project.digest, "reason": reason}, {})
 

@@ -18,7 +18,7 @@ KEEP_FOLDER = "Keep this folder: only it can predict with the model that comes b
 
 @dataclass(frozen=True, eq=False)
 class PartyWay(ABC):
-    """What a party does by one way to share, in its folder; a step that a way does not have is refused."""
+    """A party's steps by one way to share, in its folder; a step that the way does not have is refused."""
 
     may_share_again: ClassVar[bool] = False
     """Whether a second share may take the place of the first."""
