@@ -42,7 +42,7 @@ mutants: $(VENV)/.test  ## Thirty faults, each planted alone into a copy of the 
 
 test-nightly: $(VENV)/.test  ## Simulations, the hub on PostgreSQL, 20,000 hostile changes of each kind of what crosses, 400 kills of each command.
 	$(BIN)/python -m pytest -n auto --dist loadfile -m nightly
-	DATACOLLAB_NIGHTLY=1 $(BIN)/python -m pytest -n auto tests/test_mutations.py tests/formats tests/bundle tests/table tests/agreement tests/exchange tests/remote \
+	DATACOLLAB_NIGHTLY=1 $(BIN)/python -m pytest -n auto tests/test_mutations.py tests/formats tests/bundle tests/table tests/agreement tests/folder tests/by_sums tests/by_rows tests/steps tests/remote \
 		hub/tests/test_hub_demo.py hub/tests/test_hub_process.py hub/tests/benchmarks/test_hub_faults.py
 
 check: $(VENV)/.test  ## Style, formatting, spelling, odd phrases and types.

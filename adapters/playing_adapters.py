@@ -7,8 +7,8 @@ from pathlib import Path
 from sklearn.linear_model import LogisticRegression
 
 from datacollab import LTI
-from datacollab.exchange.analyst_folder import AnalystFolder
-from datacollab.exchange.party_folder import PartyFolder
+from datacollab.steps.analyst import AnalystFolder
+from datacollab.steps.party import PartyFolder
 from party_world import World, allow_without_audit, new_world
 
 PARTIES = ("a", "b")

@@ -5,8 +5,8 @@ import pandas as pd
 
 from datacollab.agreement import AnchorRecipe, Project, Task, make_anchor, project_text, seal_anchor
 from datacollab.bundle import KeyPair
-from datacollab.exchange.analyst_folder import AnalystFolder
-from datacollab.exchange.party_folder import PartyFolder
+from datacollab.steps.analyst import AnalystFolder
+from datacollab.steps.party import PartyFolder
 from datacollab.table import Column
 from party_world import allow_without_audit
 

@@ -14,9 +14,9 @@ import datacollab as dc
 from datacollab.agreement import Anchor, AnchorRecipe, Project, Task, project_text, seal_anchor
 from datacollab.bundle import KeyPair, pack, seal, unpack, unseal
 from datacollab.errors import ExchangeError
-from datacollab.exchange.party_folder import PartyFolder
 from datacollab.model import model_contents
 from datacollab.share import share_from
+from datacollab.steps.party import PartyFolder
 from datacollab.table import Column
 
 NAMES = ["age", "pulse", "weight", "ward"]

@@ -85,38 +85,74 @@ AGREEMENT = {
         ("bundle", "targets", "table", "anchor", "sums"),
     )
 }
-EXCHANGE = {
-    "exchange.log": Room("The log of a folder, and its witnesses.", "AuditLog", ("bundle",)),
-    "exchange.table_codes": Room("Whether two tables hold the same people.", "TableCodes"),
-    "exchange.ledger": Room(
-        "Totals that an institution's rows are in.", "Ledger", ("bundle", "exchange.log", "exchange.table_codes")
+FOLDER = {
+    "folder.log": Room("The log of a folder, and its witnesses.", "AuditLog", ("bundle",)),
+    "folder.table_codes": Room("Whether two tables hold the same people.", "TableCodes"),
+    "folder.ledger": Room(
+        "Totals that an institution's rows are in.", "Ledger", ("bundle", "folder.log", "folder.table_codes")
     ),
-    "exchange.study": Room(
-        "Statistics by files.",
-        "study_statistics",
-        ("sums", "study", "agreement"),
-    ),
-    "exchange.sums": Room(
-        "Sums by files, and the model's file.",
-        "plan_of",
-        ("bundle", "sums", "study", "agreement", "exchange.study"),
-    ),
-    "exchange.party_folder": Room(
-        "A party's folder: share, install, predict.",
-        "PartyFolder",
+    "folder.step_table": Room("The steps of both sides in one table.", "STEPS"),
+    "folder.party": Room(
+        "A party's files, policy and commits.",
+        "Folder",
         (
-            *("linalg", "bundle", "targets", "table", "survival", "share", "anchor", "sums", "study", "model", "own"),
-            *("party", "testing", "risk.audit", "exchange.log", "exchange.ledger", "exchange.table_codes", "agreement"),
-            *("exchange.study", "exchange.sums", "exchange.steps"),
+            *("bundle", "targets", "table", "anchor", "sums", "agreement", "folder.log"),
+            *("folder.ledger", "folder.step_table"),
         ),
     ),
-    "exchange.steps": Room("The steps of both sides in one table.", "STEPS"),
-    "exchange.analyst_folder": Room(
-        "The analyst's folder: receive, integrate.",
+    "folder.analyst": Room(
+        "Files that came in: from whom.", "AnalystWay", ("bundle", "sums", "agreement", "folder.log")
+    ),
+}
+BY_SUMS = {
+    "by_sums.plan": Room("What a project's parties add up.", "plan_of", ("sums", "study", "agreement")),
+    "by_sums.party": Room(
+        "Add up, mask, share; the one model.",
+        "SumsAtParty",
+        (
+            *("linalg", "bundle", "table", "anchor", "sums", "study", "own", "agreement", "folder.table_codes"),
+            *("folder.ledger", "folder.party", "by_sums.plan"),
+        ),
+    ),
+    "by_sums.analyst": Room(
+        "The total, its model and its tables.",
+        "SumsAtAnalyst",
+        ("linalg", "bundle", "sums", "study", "agreement", "folder.analyst", "by_sums.plan"),
+    ),
+}
+BY_ROWS = {
+    "by_rows.party": Room(
+        "Obfuscate, attack, share; own models.",
+        "RowsAtParty",
+        (
+            *("bundle", "table", "survival", "share", "anchor", "model", "own", "party", "testing"),
+            *("risk.audit", "agreement", "folder.party"),
+        ),
+    ),
+    "by_rows.analyst": Room(
+        "Check shares, integrate, send models.",
+        "RowsAtAnalyst",
+        (
+            *("linalg", "bundle", "survival", "share", "model", "analyst", "risk.attacks"),
+            *("agreement", "folder.analyst"),
+        ),
+    ),
+}
+STEPS = {
+    "steps.party": Room(
+        "A party's steps, by the project's way.",
+        "PartyFolder",
+        (
+            *("linalg", "bundle", "table", "survival", "sums", "agreement", "folder.step_table"),
+            *("folder.party", "by_sums.plan", "by_sums.party", "by_rows.party"),
+        ),
+    ),
+    "steps.analyst": Room(
+        "The analyst's steps, by the same way.",
         "AnalystFolder",
         (
-            *("linalg", "bundle", "survival", "share", "sums", "study", "model", "analyst", "effects", "risk.attacks"),
-            *("exchange.log", "agreement", "exchange.sums"),
+            *("bundle", "sums", "analyst", "effects", "agreement", "folder.log", "folder.analyst"),
+            *("by_sums.analyst", "by_rows.analyst"),
         ),
     ),
 }
@@ -132,30 +168,35 @@ DESK = {
     "desk.web": Room(
         "Pages of any role: who is let in, forms.",
         "create_app",
-        ("bundle", "exchange.steps", "look"),
+        ("bundle", "folder.step_table", "look"),
     ),
     "desk.party": Room(
         "A party's pages, step by step.",
         "party_app",
-        ("bundle", "table", "risk.audit", "agreement", "exchange.party_folder", "exchange.steps", "desk.web"),
+        ("bundle", "table", "risk.audit", "agreement", "folder.step_table", "steps.party", "desk.web"),
     ),
     "desk.analyst": Room(
         "The analyst's pages, step by step.",
         "analyst_app",
-        ("analyst", "exchange.analyst_folder", "exchange.steps", "desk.web"),
+        ("analyst", "folder.step_table", "steps.analyst", "desk.web"),
     ),
 }
 CLI = {
     "cli": Room(
-        "The commands, one file each.", "main", (*LIBRARY, *RISK, *CHOICE, *AGREEMENT, *EXCHANGE, *LOOK, *REMOTE, *DESK)
+        "The commands, one file each.",
+        "main",
+        (*LIBRARY, *RISK, *CHOICE, *AGREEMENT, *FOLDER, *BY_SUMS, *BY_ROWS, *STEPS, *LOOK, *REMOTE, *DESK),
     )
 }
 
-WINGS = {"risk": RISK, "exchange": EXCHANGE, "desk": DESK}
-WINGS_MAY_IMPORT = {**{"risk": set(), "exchange": {"risk"}}, "desk": {"exchange", "risk"}}
+WINGS = {"risk": RISK, "folder": FOLDER, "by_sums": BY_SUMS, "by_rows": BY_ROWS, "steps": STEPS, "desk": DESK}
+WINGS_MAY_IMPORT = {
+    **{"risk": set(), "folder": set(), "by_sums": {"folder"}, "by_rows": {"folder", "risk"}},
+    **{"steps": {"folder", "by_sums", "by_rows"}, "desk": {"folder", "by_rows", "by_sums", "steps", "risk"}},
+}
 """Other wings; the desk shows what attacks find."""
 
-ROOMS = LIBRARY | RISK | CHOICE | AGREEMENT | EXCHANGE | LOOK | REMOTE | DESK | CLI
+ROOMS = LIBRARY | RISK | CHOICE | AGREEMENT | FOLDER | BY_SUMS | BY_ROWS | STEPS | LOOK | REMOTE | DESK | CLI
 EVERYWHERE = {
     *(
         "errors",

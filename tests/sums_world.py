@@ -10,8 +10,8 @@ import pandas as pd
 
 from datacollab.agreement import AnchorRecipe, Project, Sharing, Task, make_anchor, project_text, seal_anchor
 from datacollab.bundle import KeyPair, PublicKey, key_with_proof, mask_card_in
-from datacollab.exchange.analyst_folder import AnalystFolder
-from datacollab.exchange.party_folder import PartyFolder, make_mask_key
+from datacollab.steps.analyst import AnalystFolder
+from datacollab.steps.party import PartyFolder, make_mask_key
 from datacollab.sums import MaskKey, mask_card
 from datacollab.table import Column
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from datacollab.effects import doubly_robust, effect_folds, with_parties
-from datacollab.exchange.analyst_folder import AnalystFolder, effect_of
+from datacollab.steps.analyst import AnalystFolder, effect_of
 from playing import play_here
 
 

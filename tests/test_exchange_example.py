@@ -11,9 +11,9 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import datacollab as dc
 from datacollab.bundle import is_container, unpack
-from datacollab.exchange.analyst_folder import AnalystFolder
-from datacollab.exchange.party_folder import PartyFolder
-from datacollab.exchange.party_folder._folder import load_party
+from datacollab.by_rows.party._stored_party import load_party
+from datacollab.steps.analyst import AnalystFolder
+from datacollab.steps.party import PartyFolder
 from datacollab.table import read_table
 from playing import play_here
 

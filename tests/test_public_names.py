@@ -56,8 +56,8 @@ PUBLIC = [
 ROOMS = [
     *("analyst", "anchor", "bundle", "estimators", "datasets", "linalg", "model"),
     *("own", "party", "share", "sums", "study", "survival", "table", "targets", "effects", "progress"),
-    *("risk.attacks", "risk.audit", "choice", "agreement", "exchange.log", "exchange.party_folder"),
-    *("exchange.analyst_folder", "exchange.ledger", "exchange.study", "exchange.sums"),
+    *("risk.attacks", "risk.audit", "choice", "agreement", "folder.log", "folder.ledger", "by_sums.plan"),
+    *("steps.party", "steps.analyst"),
 ]
 
 

@@ -48,10 +48,15 @@ EVERYDAY = {
 ROOMS = (
     *("anchor", "party", "share", "sums", "study", "analyst", "model", "estimators", "effects", "survival", "targets"),
     *("datasets", "progress", "testing", "errors", "linalg", "bundle", "risk.attacks", "risk.audit", "choice"),
-    *("table", "agreement", "exchange.party_folder", "exchange.analyst_folder", "exchange.log"),
-    *("exchange.ledger", "exchange.study", "exchange.sums"),
+    *("table", "agreement", "folder.log", "folder.ledger", "by_sums.plan", "steps.party", "steps.analyst"),
 )
 """The rooms whose names are public."""
+
+BEHIND = {"party": ("own",)} | {
+    f"steps.{side}": tuple(f"{room}.{side}" for room in ("folder", "by_sums", "by_rows"))
+    for side in ("party", "analyst")
+}
+"""Rooms whose names users import from another one."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +101,7 @@ def public_names() -> dict[str, Name]:
 def comments_of_constants(room: str) -> dict[str, list[str]]:
     """Return the strings below the constants of a room."""
     modules = []
-    # What stays at a party has a room of its own, and users import its names from the party's.
-    for each in (room, "own") if room == "party" else (room,):
+    for each in (room, *BEHIND.get(room, ())):
         package = importlib.import_module(f"datacollab.{each}")
         names = pkgutil.walk_packages(getattr(package, "__path__", ()), f"{package.__name__}.")
         modules += [package.__name__, *(found.name for found in names)]

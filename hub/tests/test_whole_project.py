@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from datacollab.exchange.party_folder import PartyFolder
-from datacollab.exchange.party_folder._folder import load_party
+from datacollab.by_rows.party._stored_party import load_party
+from datacollab.steps.party import PartyFolder
 from party_world import allow_without_audit
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from datacollab.agreement import draft_project, load_project, make_anchor, parse_project, project_text
 from datacollab.bundle import KeyPair
+from datacollab.by_sums.plan import study_statistics
 from datacollab.errors import ExchangeError
-from datacollab.exchange.study import study_statistics
 from datacollab.sums import MaskKey, mask_card
 from datacollab.table import encode_table
 from party_world import refusal

@@ -27,7 +27,7 @@ from datacollab.agreement import (
     sign_project_text,
 )
 from datacollab.bundle import KeyPair
-from datacollab.exchange.sums import plan_of
+from datacollab.by_sums.plan import plan_of
 from datacollab.sums import MOST_COMPONENTS, MaskKey, mask_card, recommended
 from datacollab.table import Column
 from party_world import refused

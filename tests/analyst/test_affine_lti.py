@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import datacollab as dc
-from datacollab.exchange.analyst_folder import make_integrator
+from datacollab.steps.analyst import make_integrator
 from datacollab.testing import check_integrator
 
 COLUMNS = {"a": 4, "b": 5, "c": 3}

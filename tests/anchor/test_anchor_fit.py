@@ -10,7 +10,7 @@ from scipy.stats import binom, fisher_exact
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
 from datacollab.anchor import EqualRows, anchor_fit, equal_rows
-from datacollab.exchange.party_folder import Policy
+from datacollab.steps.party import Policy
 from suite import IS_NIGHTLY
 
 MOST_DENSE = Policy().max_anchor_density

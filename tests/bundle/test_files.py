@@ -13,14 +13,14 @@ import pytest
 from datacollab.agreement import load_project
 from datacollab.bundle import KeyPair, PublicKey, open_regular, pack, read_regular, unpack, write_atomically
 from datacollab.errors import ExchangeError
-from datacollab.exchange.log import locked
+from datacollab.folder.log import locked
 from refusals import refused_with
 
 KILLED = """
 import itertools, os, random, signal, sys, time
 from pathlib import Path
 from datacollab.bundle import write_atomically
-from datacollab.exchange.log import locked
+from datacollab.folder.log import locked
 
 path = Path(sys.argv[1])
 n_leftovers = 0

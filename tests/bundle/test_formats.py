@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from datacollab.bundle import KeyPair, PublicKey, arrays_to_bytes, decrypt, list_recipients, pack, unpack, unseal
 from datacollab.bundle._bundle import KINDS
-from datacollab.exchange.log import AuditLog
+from datacollab.folder.log import AuditLog
 
 HERE = Path(__file__).parent / "formats"
 KEY, OTHER = KeyPair(b"\1" * 32, b"\2" * 32), KeyPair(b"\3" * 32, b"\4" * 32)

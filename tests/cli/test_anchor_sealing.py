@@ -13,7 +13,7 @@ import pytest
 import playing
 from datacollab.agreement import AnchorRecipe, guessing, load_project, open_anchor, project_text
 from datacollab.bundle import KeyPair, pack, unpack
-from datacollab.exchange.party_folder import PartyFolder
+from datacollab.steps.party import PartyFolder
 from datacollab.table import encode_table
 from party_world import made_up_table, new_world
 from playing import assert_refused, runs

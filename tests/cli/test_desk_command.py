@@ -15,7 +15,7 @@ import typer
 from typer.testing import CliRunner
 
 from datacollab.cli._app import app
-from datacollab.exchange.party_folder import PartyFolder
+from datacollab.steps.party import PartyFolder
 from party_world import new_world
 
 
@@ -162,7 +162,7 @@ def test_the_role_follows_from_the_key(world, folder, title):
     from datacollab.cli._command import WorkFolder
     from datacollab.cli._desk import desk_app
     from datacollab.desk.web import Session
-    from datacollab.exchange.analyst_folder import AnalystFolder
+    from datacollab.steps.analyst import AnalystFolder
 
     AnalystFolder.init(world.root / "analyst", world.root / "project.toml")
     session = Session("127.0.0.1:8123")

@@ -9,7 +9,7 @@ from anchor_predictions_world import world_of
 
 from datacollab.bundle import unpack
 from datacollab.errors import UnsendableWarning
-from datacollab.exchange.analyst_folder import AnalystFolder
+from datacollab.steps.analyst import AnalystFolder
 from playing import done as run
 from playing import told
 

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from datacollab.exchange.log import AuditLog
+from datacollab.folder.log import AuditLog
 from playing import assert_refused, runs
 
 run = runs("log")

@@ -1,7 +1,7 @@
 import json
-import operator
 import re
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pandas as pd
 import pytest
@@ -9,11 +9,10 @@ from sklearn.metrics import roc_auc_score
 from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
-import datacollab.exchange.party_folder
 from datacollab._codes import CODES
 from datacollab.cli import _command
 from datacollab.cli._app import app
-from datacollab.exchange.party_folder import PartyFolder
+from datacollab.steps.party import PartyFolder
 from party_world import allow_without_audit, made_up_table, new_world
 
 QUICK = ["--components", "3", "--no-audit", "--preset", "none"]
@@ -259,10 +258,13 @@ def test_predictions_overwrite_nothing_else(ready):
     done(ready, "predict", ready.root / "new.csv", "-o", output, "--force")
 
 
-@pytest.mark.parametrize(("place", "is_shared"), [("_rows.commit_share", False), ("_folder._finish_share", True)])
+@pytest.mark.parametrize(
+    ("place", "is_shared"),
+    [("by_rows.party._row_share.commit_share", False), ("folder.party._folder._finish_share", True)],
+)
 def test_after_an_interruption_it_is_known_whether_the_share_was_made(world, monkeypatch, place, is_shared):
     join(world)
-    real = operator.attrgetter(place)(datacollab.exchange.party_folder)
+    real = resolve_name(f"datacollab.{place}")
     calls = []
 
     def once_interrupted(*arguments, **options):
@@ -271,7 +273,7 @@ def test_after_an_interruption_it_is_known_whether_the_share_was_made(world, mon
             raise KeyboardInterrupt
         return real(*arguments, **options)
 
-    monkeypatch.setattr(f"datacollab.exchange.party_folder.{place}", once_interrupted)
+    monkeypatch.setattr(f"datacollab.{place}", once_interrupted)
     result = run(world, "share", world.root / "a.csv", *QUICK, "--approve", "--undefended", "--json")
     assert result.exit_code == 130
     assert (world.root / "a" / "outbox" / "a.dcshare").exists() == is_shared

@@ -8,7 +8,7 @@ from mail import Mail
 
 import playing
 from datacollab.errors import ExchangeError
-from datacollab.exchange.log import locked
+from datacollab.folder.log import locked
 from datacollab.remote import Kept, Pulled, StoreRemote
 from party_world import allow_without_audit
 from playing import done as run
@@ -96,7 +96,7 @@ def test_who_works_in_the_folder_for_a_moment_is_waited_for(at_store, monkeypatc
         with ExitStack() as other:
             other.enter_context(locked(b))
             if kind == "model":
-                monkeypatch.setattr("datacollab.exchange.log.time.sleep", lambda seconds: other.close())
+                monkeypatch.setattr("datacollab.folder.log.time.sleep", lambda seconds: other.close())
                 assert told("remote", "pull", "-C", b)["came"]
             else:
                 monkeypatch.setattr("datacollab.cli._remote._PATIENCE", 0.0)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from datacollab.bundle import PublicKey
-from datacollab.exchange.party_folder import PartyFolder
+from datacollab.steps.party import PartyFolder
 from playing import assert_refused, runs
 from sums_world import rows_of
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from datacollab.exchange.party_folder import APART, TOGETHER, message_bytes
+from datacollab.steps.party import APART, TOGETHER, message_bytes
 from datacollab.sums import RidgeSums, membership_figures
 from playing import assert_one_line, interrupted, run
 

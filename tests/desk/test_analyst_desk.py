@@ -4,7 +4,7 @@ import pytest
 from desk_world import finished, opened_by_analyst, plain, send
 
 from datacollab.desk.analyst import AnalystDesk
-from datacollab.exchange.analyst_folder import AnalystFolder
+from datacollab.steps.analyst import AnalystFolder
 from party_world import new_world
 
 PAGES = ("/", "/shares", "/integrate", "/model", "/export")

@@ -6,8 +6,8 @@ from sklearn.linear_model import LinearRegression
 
 import datacollab as dc
 from datacollab.agreement import Anchor
-from datacollab.exchange.analyst_folder import AnalystFolder
-from datacollab.exchange.party_folder import PartyFolder
+from datacollab.steps.analyst import AnalystFolder
+from datacollab.steps.party import PartyFolder
 from datacollab.table import encode_table
 from party_world import events, made_up_table, new_world
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from desk_world import finished, opened, plain, send
 
-from datacollab.exchange.party_folder import PartyFolder
+from datacollab.steps.party import PartyFolder
 from party_world import new_world
 
 

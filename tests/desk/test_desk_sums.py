@@ -7,7 +7,7 @@ import pytest
 from desk_world import finished, opened, opened_by_analyst, plain, send
 
 from datacollab.desk.party._party_app import _count_predictions
-from datacollab.exchange.party_folder import PartyFolder
+from datacollab.steps.party import PartyFolder
 from party_world import events
 from sums_world import PARTIES, new_sums_world
 

@@ -3,8 +3,8 @@
 import pytest
 from desk_world import finished, opened, opened_by_analyst, plain, send
 
-from datacollab.exchange.analyst_folder import AnalystFolder
-from datacollab.exchange.party_folder import PartyFolder
+from datacollab.steps.analyst import AnalystFolder
+from datacollab.steps.party import PartyFolder
 from party_world import new_world
 from sums_world import PARTIES, new_sums_world
 

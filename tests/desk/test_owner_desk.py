@@ -11,8 +11,8 @@ from datacollab.cli._command import WorkFolder
 from datacollab.cli._desk import desk_app
 from datacollab.desk.web import Session
 from datacollab.errors import ExchangeError
-from datacollab.exchange.analyst_folder import AnalystFolder
-from datacollab.exchange.party_folder import PartyFolder
+from datacollab.steps.analyst import AnalystFolder
+from datacollab.steps.party import PartyFolder
 from party_world import made_up_table
 
 NAMES = ("north", "south", "east", "analyst")

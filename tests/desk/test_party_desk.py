@@ -9,7 +9,7 @@ from desk_world import QUICK_FORM as QUICK
 from desk_world import decide, finished, opened, party_desk, plain, send
 
 from datacollab.desk.party._release import fill_form
-from datacollab.exchange.party_folder import PartyFolder
+from datacollab.steps.party import PartyFolder
 from party_world import allow_without_audit, events, made_up_table, new_world
 
 

@@ -26,7 +26,7 @@ socket.send_fds(asked, [json.dumps(said).encode()], [0, 1, 2])
 code = asked.recv(1)
 sys.exit(code[0] if code else 137)
 """
-LOADED = ("cli", "own", "party", "analyst", "risk.audit", "exchange.party_folder", "exchange.analyst_folder", "effects")
+LOADED = ("cli", "own", "party", "analyst", "risk.audit", "steps.party", "steps.analyst", "effects")
 
 
 @contextmanager

@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 from blocks import ROOT
 
+from datacollab.by_rows.party._rows_summary import LEAST_ROWS
+from datacollab.by_sums.party import ATTACKERS, auc_text
+from datacollab.by_sums.party._sums_summary import OF_STUDY
+from datacollab.by_sums.plan import _FEWEST_OWN_ROWS
 from datacollab.cli._command import COMMANDS
-from datacollab.exchange.party_folder import Policy
-from datacollab.exchange.party_folder._assessment import _AMBER, _RED, grade
-from datacollab.exchange.party_folder._rows_summary import LEAST_ROWS
-from datacollab.exchange.party_folder._sums_summary import ATTACKERS, OF_STUDY, auc_text
-from datacollab.exchange.steps import STEPS
-from datacollab.exchange.sums import _FEWEST_OWN_ROWS
+from datacollab.folder.step_table import STEPS
 from datacollab.risk.audit._findings import AMBER_LIMIT, CRITERIA, GREEN_LIMIT
+from datacollab.steps.party import Policy
+from datacollab.steps.party._assessment import _AMBER, _RED, grade
 from datacollab.study import study_membership_figures
 from datacollab.sums import membership_figures
 
@@ -106,7 +107,7 @@ def test_what_can_be_taken_back_is_said_alike():
 def test_a_signature_is_asked_for_where_the_page_says():
     assert "The program asks for no handwritten signature; assessment and audit report have a line for one." in DPIA
     source = ROOT / "src" / "datacollab"
-    for place in ("exchange/party_folder/assessment.md", "risk/audit/page.html"):
+    for place in ("steps/party/assessment.md", "risk/audit/page.html"):
         assert re.search(r"Decision.*signature", (source / place).read_text(encoding="utf-8"))
 
 

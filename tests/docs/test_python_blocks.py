@@ -87,7 +87,7 @@ def test_a_fit_on_a_cluster(monkeypatch, dask_client):
 
 def test_an_analyst_of_files_in_python():
     """What it does with methods and models, the folder's own tests tell; here, that it takes such."""
-    with mock.patch("datacollab.exchange.analyst_folder.AnalystFolder", autospec=True) as folder:
+    with mock.patch("datacollab.steps.analyst.AnalystFolder", autospec=True) as folder:
         run("from sklearn.ensemble import HistGradientBoostingClassifier")
     folder.assert_called_once_with("analyst")
     (integrators, estimator), _ = folder.return_value.integrate.call_args

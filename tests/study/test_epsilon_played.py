@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 from datacollab.bundle import unpack
-from datacollab.exchange.party_folder._sums_summary import promise
+from datacollab.by_sums.party import promise
 from datacollab.linalg import gaussian_sigma
 from datacollab.study import (
     MAPPED,

@@ -20,7 +20,7 @@ from python_calamine import CalamineWorkbook
 
 from datacollab._notices import notices_to
 from datacollab.errors import ExchangeError
-from datacollab.exchange.log import locked
+from datacollab.folder.log import locked
 from datacollab.table import Column, _sheet, encode_table, read_table, table_batches, write_table
 
 SECRET = "Anna Huber"

@@ -34,7 +34,7 @@ def task_lines(project: Project) -> list[str]:
     if task.outcome:
         lines.append(f"{task.outcome}: {range_words(task.minimum, task.maximum, task.unit)}")
     if task.time:
-        lines += _time_lines(task, shares_rows=project.sharing is None)
+        lines += _time_lines(task, shares_rows=not project.shares_sums)
     return lines
 
 
@@ -77,7 +77,7 @@ def anchor_lines(project: Project) -> list[str]:
 def rules_line(project: Project) -> str:
     """Return a line on the rules of sharing."""
     deadline = "none" if project.deadline is None else project.deadline.isoformat()
-    if project.sharing is not None:
+    if project.shares_sums:
         return f"at least {project.min_rows} rows of each party; all parties share; deadline {deadline}"
     return (
         f"at most {project.max_components} components; at least {project.min_rows} rows, "

@@ -107,8 +107,8 @@ class Project(Schema):
         for name in ("max_components", "min_rows", "min_class_rows", "quorum"):
             check_limits(f"[rules], {name}", getattr(self, name), 1, most.get(name))
         # Sums have conditions on all other parts.
-        if self.sharing is not None:
-            check_sharing(self.sharing, self.parties, self.task, self.columns, self.anchor.method, self.min_rows)
+        if self.shares_sums:
+            check_sharing(self.sums, self.parties, self.task, self.columns, self.anchor.method, self.min_rows)
         fault = "logarithms are taken in sums for a model of a number alone. Remove it."
         refuse_if(self.task.scale is not None and not self.sums_numbers, "[task], scale", fault)
 
@@ -126,7 +126,7 @@ class Project(Schema):
     @property
     def is_study(self) -> bool:
         """Whether the parties share sums of statistics that make no model."""
-        return self.sharing is not None and self.sharing.is_study
+        return self.shares_sums and self.sums.is_study
 
     @property
     def sums_numbers(self) -> bool:
@@ -185,15 +185,15 @@ class Project(Schema):
     def most_rows(self) -> int | None:
         """The most rows of a total: those of all parties, and labelled public ones; None if nobody agreed on it."""
         # Without the parties' word the analyst has nothing to hold a total against.
-        if self.sharing is None or self.sharing.most_rows is None:
+        if not self.shares_sums or self.sums.most_rows is None:
             return None
-        n_public = 0 if self.sharing.labelled_by is None else self.anchor.n_rows
-        return sum(self.sharing.most_rows.values()) + n_public
+        n_public = 0 if self.sums.labelled_by is None else self.anchor.n_rows
+        return sum(self.sums.most_rows.values()) + n_public
 
     @property
     def has_anchor(self) -> bool:
         """Whether the parties need an anchor: for rows, a model of sums, or an effect."""
-        return self.sharing is None or self.sharing.has_map
+        return not self.shares_sums or self.sums.has_map
 
     @property
     def targets(self) -> tuple[Target, ...]:
@@ -258,8 +258,8 @@ def project_content(project: Project) -> dict[str, Any]:
     if project.has_anchor:
         content["anchor"] = _content(project.anchor)
     content |= {"rules": rules, "columns": [_content(column) for column in project.columns], "members": members}
-    if project.sharing is not None:
-        content["sharing"] = _content(project.sharing)
+    if project.shares_sums:
+        content["sharing"] = _content(project.sums)
     return content
 
 

@@ -248,7 +248,7 @@ def project_text(
     content = project_content(project)
     if project.deadline is not None:
         content["rules"]["deadline"] = project.deadline
-    if project.sharing is not None:
+    if project.shares_sums:
         # Entries that only rows need are not written, unless somebody has changed them.
         usual = {name: Project.__dataclass_fields__[name].default for name in _OF_ROWS}
         content["rules"] = dict(each for each in content["rules"].items() if each not in usual.items())
@@ -288,7 +288,7 @@ def _list_comments(project: Project, *, drafted: bool, target_given: bool) -> di
         comments["sharing.entities"] += check["entities"]
     if drafted and not target_given:
         comments["task"] += check.get(guess, "")
-    if project.sharing is not None:
+    if project.shares_sums:
         comments |= {name: comments[f"{name} of sums"] for name in ("anchor", "rules")}
     return comments
 

@@ -7,17 +7,8 @@ from typing import Any
 
 import typer
 
-from ..agreement import Project
-from ..exchange.analyst_folder import (
-    EFFECT_FILES,
-    STUDY_FILES,
-    AnalystFolder,
-    Integration,
-    Score,
-    SumsIntegration,
-    effect_of,
-)
-from ..exchange.steps import ranking_rows
+from ..folder.step_table import ranking_rows
+from ..steps.analyst import EFFECT_FILES, STUDY_FILES, AnalystFolder, Integration, Score, SumsIntegration, effect_of
 from ._command import WorkFolder, load_key, sending
 from ._output import Report, show_rows
 from ._progress import shown_progress
@@ -57,7 +48,7 @@ def status(report: Report, folder: WorkFolder) -> None:
             report.line(f"  {each['party']}: nothing taken in yet")
             continue
         sent = "; its model is in the outbox" if each["exported"] else ""
-        contents = _name_contents(opened.project, each["n_rows"], each["n_components"])
+        contents = opened.way.describe(each["n_rows"], each["n_components"])
         report.line(f"  {each['party']}: {contents}, {each['created']}{sent}")
     report.line(f"{n_there} of {len(parties)} parties have shared; {quorum} are needed.")
 
@@ -72,7 +63,7 @@ def integrate(
     if files:
         _add(opened, files, report)
     # Options for rows would be ignored without a word, and somebody may rely on them.
-    if opened.project.sharing is not None and any(
+    if opened.project.shares_sums and any(
         value not in (None, "auto") for name, value in options.items() if name not in _OF_ANY
     ):
         raise typer.BadParameter(
@@ -128,7 +119,7 @@ def _add(opened: AnalystFolder, files: list[Path], report: Report) -> None:
     checked = "signature and anchor" if opened.project.has_anchor else "signature"
     report.facts["added"] = [each.party for each in added]
     for each in added:
-        contents = _name_contents(opened.project, each.facts.get("n_rows"), each.facts["n_components"])
+        contents = opened.way.describe(each.facts.get("n_rows"), each.facts["n_components"])
         report.line(f"{each.party}: {contents}, {checked} in order")
         replaced = before.get(each.party)
         # A party may send the same file twice; only another one makes the model out of date.
@@ -136,13 +127,6 @@ def _add(opened: AnalystFolder, files: list[Path], report: Report) -> None:
             report.line(
                 f"  It takes the place of the share of {replaced.facts['created']}; integrate and export again."
             )
-
-
-def _name_contents(project: Project, n_rows: int | None, n_components: int) -> str:
-    """Return the contents of a party's file, in a few words."""
-    if not project.shares_sums:
-        return f"{n_rows} rows, {n_components} columns"
-    return "sums of a study" if project.is_study else f"sums of {n_components} columns"
 
 
 def _show_study(result: SumsIntegration, path: Path, report: Report) -> None:
@@ -161,8 +145,8 @@ def _show_study(result: SumsIntegration, path: Path, report: Report) -> None:
 
 
 def _show_sums(result: SumsIntegration, path: Path, report: Report) -> None:
-    is_study = result.alpha is None
-    if is_study:
+    has_model = result.alpha is not None
+    if not has_model:
         _show_study(result, path, report)
     else:
         report.line(
@@ -178,7 +162,7 @@ def _show_sums(result: SumsIntegration, path: Path, report: Report) -> None:
     for name in result.rare:
         advice = "Ask the parties before you export: ledgers refuse a second model of the same rows, merged or not."
         count = "has"
-        if is_study:
+        if not has_model:
             # Its counts carry noise, so one near the bound may be either side of it.
             count = "may have"
             advice = f"Have the owner {_how_to_merge(name)}."

@@ -61,7 +61,7 @@ def _is_of(file: Path, project: Project) -> bool:
 
 
 def _undone(project: Project) -> str:
-    if project.sharing is not None:
+    if project.shares_sums:
         return ""  # Of sums, no row can be mapped back.
     return " Anyone who has the anchor can undo a linear map: another method is harder to guess."
 

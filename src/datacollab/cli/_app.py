@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .._version import __version__
-from ..exchange.steps import STEPS
+from ..folder.step_table import STEPS
 from ..plugins import PAGE
 from ._command import COMMANDS, GROUPS, add_step, group
 from ._plugins import add_plugins

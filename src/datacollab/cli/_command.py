@@ -21,14 +21,14 @@ from typer import Argument, Option
 from typer.core import TyperCommand, TyperGroup
 
 from ..errors import ExchangeError
-from ..exchange.steps import STEPS, Input, Step, read_steps
+from ..folder.step_table import STEPS, Input, Step, read_steps
 from ._output import KeptReport, reported, warn
 
 if TYPE_CHECKING:
     from ..bundle import KeyPair, PublicKey
-    from ..exchange.analyst_folder import AnalystFolder
-    from ..exchange.party_folder import PartyFolder
     from ..remote import Remote, RemotePlace
+    from ..steps.analyst import AnalystFolder
+    from ..steps.party import PartyFolder
 
 HERE = Path()
 VARIABLE = "DATACOLLAB_PASSPHRASE"
@@ -155,14 +155,14 @@ class WorkFolder:
 
     def party(self) -> PartyFolder:
         """Open it as a party's."""
-        from ..exchange.party_folder import PartyFolder
+        from ..steps.party import PartyFolder
 
         self.check_public_key()
         return PartyFolder(self.path, passphrase=self.passphrase)
 
     def analyst(self) -> AnalystFolder:
         """Open it as the analyst's."""
-        from ..exchange.analyst_folder import AnalystFolder
+        from ..steps.analyst import AnalystFolder
 
         self.check_public_key()
         return AnalystFolder(self.path, passphrase=self.passphrase)
@@ -372,7 +372,7 @@ def opened(folder: Path, name: str | None, passphrase_file: Path | None) -> Iter
 @contextmanager
 def working(folder: Path) -> Iterator[None]:
     """Let one command at a time carry files of a folder; others may work in it meanwhile."""
-    from ..exchange.log import locked
+    from ..folder.log import locked
     from ..remote import KEPT
 
     if not folder.is_dir():

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .._require import require
-from ..exchange.steps import STEPS
+from ..folder.step_table import STEPS
 from ._command import COMMANDS, WorkFolder, lines_of
 from ._output import Report
 

@@ -68,7 +68,7 @@ def show(report: Report, folder: WorkFolder, there: Path | None) -> None:
 
 
 def mask(report: Report, folder: WorkFolder) -> None:
-    from ..exchange.party_folder import make_mask_key
+    from ..folder.party import make_mask_key
 
     card = make_mask_key(folder.path, passphrase=folder.passphrase)
     report.facts = {"folder": str(folder.path), "mask_key": card}
@@ -77,7 +77,7 @@ def mask(report: Report, folder: WorkFolder) -> None:
 
 
 def public(report: Report, folder: WorkFolder, output: Path) -> None:
-    from ..exchange.party_folder import public_key_text
+    from ..folder.party import public_key_text
 
     words = folder.passphrase
     pair = KeyPair.load(folder.path / SECRET, words)
@@ -105,7 +105,7 @@ def _read_passphrase(encrypt: bool, passphrase_file: Path | None) -> str | None:
 
 def _make_keys(folder: Path, words: str | None) -> str:
     """Make one folder's keys; return the fingerprint."""
-    from ..exchange.party_folder import make_mask_key
+    from ..folder.party import make_mask_key
 
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     folder.chmod(0o700)  # A folder that was there keeps its mode otherwise.

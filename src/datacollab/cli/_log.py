@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..errors import ExchangeError
-from ..exchange.log import AuditLog, check_log_against, log_witnesses
+from ..folder.log import AuditLog, check_log_against, log_witnesses
 from ._command import WorkFolder, choose_path
 from ._output import Report, one_line
 

@@ -14,8 +14,8 @@ import typer
 
 from ..agreement import Project, load_project, project_changes
 from ..errors import ExchangeError
-from ..exchange.party_folder import Explained, PartyFolder, ReleaseSummary, SumsSummary, assessment, deadline_passed
-from ..exchange.steps import SIDES, STEPS, score_rows
+from ..folder.step_table import SIDES, STEPS, score_rows
+from ..steps.party import Explained, PartyFolder, ReleaseSummary, SumsSummary, assessment, deadline_passed
 from ..table import column_questions, table_batches, unknown_levels
 from ._command import WorkFolder, at_terminal, load_key, says_yes, sending
 from ._output import Report, list_names, make_private_file, show_adjusted, show_rows
@@ -37,18 +37,17 @@ def check(
         raise typer.BadParameter(f"{dpia} is there already; name another file.", param_hint="--dpia")
     if show_levels:
         _show_levels(opened, table, report)
-    of_sums = opened.project.sharing is not None
     with shown_progress(quiet=report.as_json) as progress:
         prepared: Any = opened.prepare(table, **options, progress=progress)
-    way = "sums" if of_sums else prepared.plan.options
     reasons = [*deadline_passed(opened.project), *prepared.reasons]
-    opened.record("check", file=table.name, way=way, reasons=[reason.code for reason in reasons])
+    opened.record("check", file=table.name, way=prepared.options or "sums", reasons=[reason.code for reason in reasons])
     # Sums are shared once by their keys; rows can be shared again, which tells more than once.
-    shared_before = not of_sums and any(entry["event"] == "share" for entry in opened.log.entries())
+    may_share_again = opened.way.may_share_again
+    shared_before = may_share_again and any(entry["event"] == "share" for entry in opened.log.entries())
     command = _write_command(opened, prepared, table, shared_before)
     refusals = [{"code": reason.code, "message": str(reason)} for reason in reasons]
     report.facts = {"summary": prepared.summary.to_dict(), "allowed": not reasons, "reasons": refusals}
-    if not of_sums:
+    if may_share_again:
         report.facts["shared_before"] = shared_before
     report.facts["command"] = command
     if refusals:
@@ -71,8 +70,8 @@ def check(
         for reason in reasons:
             typer.echo(f"datacollab: {reason.code}: {reason}", err=True)
         return
-    if not of_sums and prepared.summary.above_limits:
-        defended = "" if prepared.plan.defences else " There is no defence; try --preset groups."
+    if prepared.summary.above_limits:
+        defended = " There is no defence; try --preset groups." if prepared.is_undefended else ""
         report.line(f"The policy only warns of figures above their limits.{defended}")
     report.line("This may be shared. To approve it, run:")
     report.line(f"  {command}")
@@ -89,12 +88,11 @@ def _ask_about_numbers(project: Project, table: Any, report: Report) -> None:
 
 def _write_command(opened: PartyFolder, prepared: Any, table: Path, shared_before: bool) -> str:
     """Return the command that shares the table as it was prepared."""
-    of_sums = opened.project.sharing is not None
     command = f"datacollab party share {shlex.quote(str(table))}"
-    if not of_sums:
-        command += f" {prepared.plan.options}"
+    if prepared.options:
+        command += f" {prepared.options}"
     command += f" -C {shlex.quote(str(opened.path))} --approve"
-    if not (of_sums or prepared.plan.defences):
+    if prepared.is_undefended:
         command += " --undefended"
     if shared_before:
         command += " --again"
@@ -146,7 +144,7 @@ def join(report: Report, folder: WorkFolder, project: Path, anchor: Path | None,
         report.line("Nothing confirms yet that the file is the owner's.")
         report.line(f"Owner {agreed.owner.fingerprint}, analyst {agreed.analyst.fingerprint},")
         report.line(f"project {agreed.fingerprint}: compare them with the owner by telephone.")
-        if agreed.sharing is not None:
+        if agreed.shares_sums:
             report.line("`party share` also asks for fingerprints that two other institutions read out to you.")
     report.line(f"What may leave is up to you: look at {folder.path / 'policy.toml'}.")
     if anchor is None and agreed.has_anchor:
@@ -215,14 +213,8 @@ def share(
         report.line(f"{opened.describe_share()} {table.name} was not added.")
     report.facts |= {"share": str(file), "bytes": size}
     report.line(f"{file}: {size:,} bytes, {who}. {sending(folder.path, 'the analyst')}")
-    if opened.project.is_study:
-        report.line("No model comes back from a study.")
-        return
-    if opened.project.shares_sums:
-        report.line(opened.own_model_words())
-    report.line(
-        "Keep this folder: only it can predict with the model that comes back. It is as sensitive as the table."
-    )
+    for line in opened.way.words_after_share():
+        report.line(line)
 
 
 def _ask_for_fingerprints(opened: PartyFolder, report: Report) -> None:
@@ -304,7 +296,7 @@ def predict(
     report.facts = {"predictions": str(output), "n_rows": n_rows, "threshold": threshold, "adjusted": adjusted}
     replaced = "" if is_new else "; the earlier file was replaced"
     report.line(f"{output}: {n_rows} predictions{replaced}")
-    if opened.project.sharing is not None and options["using"] in (None, "combined"):
+    if opened.project.shares_sums and options["using"] in (None, "combined"):
         report.line(opened.sentence)
     first = next(iter(table_batches(table, schema=opened.project)))
     if unused := [name for name in _list_unused(opened.project, first) if name not in (keep or ())]:

@@ -87,9 +87,9 @@ def new(
         if classes:
             spelling += f", and that of the classes {', '.join(map(str, project.task.classes))}"
         report.line(f"{like} has no column {target!r}: compare {spelling}, with the parties' tables.")
-    if project.sharing is not None:
+    if project.shares_sums:
         report.line(f"Parties share {projects.sharing_lines(project)[0]}.")
-        for sentence in projects.sharing_sentences(project.sharing):
+        for sentence in projects.sharing_sentences(project.sums):
             report.line(f"warning: {sentence}")
     if not (rows or for_sums):
         report.line("Parties share rows: sums are for a class or a number to predict, or for a study (--statistic).")
@@ -100,7 +100,7 @@ def new(
 
 def _warn_of_components(project: projects.Project, report: Report) -> None:
     """Say when representations of rows may have as many columns as rows have numbers."""
-    if project.sharing is not None:
+    if project.shares_sums:
         return
     if project.task.kind == "effect":
         report.line(
@@ -159,8 +159,8 @@ def revise(report: Report, folder: WorkFolder, file: Path, public: Path | None, 
         report.line(f"{file}: unchanged, and signed already. Digest {project.digest}")
     else:
         report.line(f"{file}: signed, revision {project.revision}. New digest {project.digest}")
-        if project.sharing is not None:
-            for sentence in projects.sharing_sentences(project.sharing):
+        if project.shares_sums:
+            for sentence in projects.sharing_sentences(project.sums):
                 report.line(f"warning: {sentence}")
         report.line(f"Send {file} to the analyst, and to {parties}.")
     if anchor is not None:
@@ -272,7 +272,7 @@ def _show(project: projects.Project, report: Report) -> None:
     ]
     revision = f", revision {project.revision}" if project.revision > 1 else ""
     sharing = []
-    if project.sharing is not None:
+    if project.shares_sums:
         sharing = _head("Sharing", projects.sharing_lines(project))
     lines = [
         f"Project   {project.name}{revision}",

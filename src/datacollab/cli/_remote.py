@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .. import remote as remotes
 from ..errors import ExchangeError
-from ..exchange.log import AuditLog, locked
+from ..folder.log import AuditLog, locked
 from ._command import WorkFolder, folder_words, opened, working
 from ._output import Report, warn
 from ._progress import shown_progress

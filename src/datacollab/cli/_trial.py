@@ -20,7 +20,7 @@ from ..agreement import Project, are_declared_alike, draft_project
 from ..anchor import equal_rows
 from ..bundle import KeyPair
 from ..estimators import PartySimulation, simulate_parties
-from ..exchange.party_folder import APART, TOGETHER, WORST_ROSTERS, find_measured, membership_rows, message_bytes
+from ..steps.party import APART, TOGETHER, WORST_ROSTERS, find_measured, membership_rows, message_bytes
 from ..sums import membership_figures
 from ..table import EncodedTable, column_questions, encode_table, read_table
 from ._output import Report, list_names, make_private_file

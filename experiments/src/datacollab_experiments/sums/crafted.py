@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from datacollab.anchor import AnchorFit, anchor_fit
-from datacollab.exchange.party_folder import Policy
+from datacollab.folder.party import Policy
 from datacollab.sums import UNITS_PER_RANGE, CommonMap, RidgeSums, recommended
 
 from ..harness import shown, write_rows

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from datacollab.anchor import anchor_fit
-from datacollab.exchange.party_folder import Policy
+from datacollab.folder.party import Policy
 
 from ..harness import shown, write_rows
 from ..pays.draws import draw

@@ -20,7 +20,7 @@ from datacollab.agreement import Project, anchor_of_rows, draft_project
 from datacollab.anchor import anchor_fit, equal_rows
 from datacollab.bundle import KeyPair
 from datacollab.errors import ExchangeError
-from datacollab.exchange.party_folder import Policy
+from datacollab.folder.party import Policy
 from datacollab.sums import MaskKey, mask_card
 from datacollab.table import encode_table
 

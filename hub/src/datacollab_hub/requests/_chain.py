@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from datacollab.errors import ExchangeError
-from datacollab.exchange.log import CHAIN_START, Chain
+from datacollab.folder.log import CHAIN_START, Chain
 
 __all__ = ["LOG_START", "check_hub_log", "hub_entry"]
 

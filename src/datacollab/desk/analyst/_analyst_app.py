@@ -14,16 +14,8 @@ from starlette.types import ASGIApp
 
 from ...analyst import Candidate
 from ...errors import ExchangeError
-from ...exchange.analyst_folder import (
-    EFFECT_FILES,
-    MODELS,
-    STUDY_FILES,
-    SURVIVAL_MODELS,
-    AnalystFolder,
-    Integration,
-    effect_of,
-)
-from ...exchange.steps import STEPS, ranking_rows
+from ...folder.step_table import STEPS, ranking_rows
+from ...steps.analyst import EFFECT_FILES, MODELS, STUDY_FILES, SURVIVAL_MODELS, AnalystFolder, Integration, effect_of
 from ..web import Action, Desk, Job, Page, Pages, Session, StepForm, StepPlace, create_app, download_of, take_files
 
 SHARES = "/shares"
@@ -64,15 +56,10 @@ class AnalystDesk(Desk):
         return self.folder.project.is_study
 
     @property
-    def ending(self) -> str:
-        """Ending of the files that parties send."""
-        return ".dcsum" if self.of_sums else ".dcshare"
-
-    @property
     def n_there(self) -> int:
         """How many parties' files were taken."""
         # By files alone: to open each for every page would take seconds.
-        return sum((self.path / "shares" / f"{name}{self.ending}").is_file() for name in self.folder.project.parties)
+        return sum(self.folder.way.file_of(name).is_file() for name in self.folder.project.parties)
 
     def integration(self) -> Integration | None:
         """Return the integration of the shares that are there; None if they were not integrated yet."""
@@ -93,7 +80,7 @@ class AnalystDesk(Desk):
         if self.of_study or self.folder.project.task.kind == "effect":
             return "There is nothing to be sent: no model goes back in a project of this kind.", ""
         if self.of_sums:
-            is_made = _state_of(self, "sums-model.dcstate")["is_done"]
+            is_made = _state_of(self, self.folder.way.made)["is_done"]
         else:
             result = self.integration()
             is_made = result is not None
@@ -105,7 +92,7 @@ class AnalystDesk(Desk):
 
     def share_names(self) -> list[str]:
         """Return the names of the files that parties send."""
-        return [f"{name}{self.ending}" for name in self.folder.project.parties]
+        return [self.folder.way.file_of(name).name for name in self.folder.project.parties]
 
 
 def analyst_app(desk: AnalystDesk, session: Session) -> ASGIApp:
@@ -128,12 +115,8 @@ def _places(desk: AnalystDesk) -> Sequence[StepPlace]:
         return (shares, *(StepPlace(path=path, name=name, **added_up) for path, name in _OF_STUDY))
     if desk.folder.project.task.kind == "effect":
         return (shares, StepPlace(path=EFFECT, name=STEPS["analyst effect"].title, **_state_of(desk, _FIGURES)))
-    name = STEPS["analyst integrate"].title
-    made = "collaboration.dcstate"
-    if desk.of_sums:
-        name = "Add up"
-        made = "sums-model.dcstate"
-    integrated = _state_of(desk, made)
+    name = "Add up" if desk.of_sums else STEPS["analyst integrate"].title
+    integrated = _state_of(desk, desk.folder.way.made)
     exported = any(desk.outbox.glob("*.dc*"))
     note = "to be sent by you" if exported else ""
     return (
@@ -150,7 +133,7 @@ def _state_of(desk: AnalystDesk, name: str) -> dict[str, Any]:
     if not made.is_file():
         return {"is_done": False}
     when = made.stat().st_mtime_ns
-    if any(share.stat().st_mtime_ns > when for share in (desk.path / "shares").glob(f"*{desk.ending}")):
+    if any(share.stat().st_mtime_ns > when for share in (desk.path / "shares").glob(f"*{desk.folder.way.ending}")):
         return {"is_done": False, "note": "shares came in since"}
     return {"is_done": True, "note": ""}
 
@@ -164,7 +147,7 @@ def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
 
     def add(form: FormData) -> None:
         step = STEPS["analyst add"]
-        files = take_files(form, desk.files, step["files"], as_name="share-", ending=desk.ending)
+        files = take_files(form, desk.files, step["files"], as_name="share-", ending=desk.folder.way.ending)
 
         def work(job: Job) -> None:
             job.say(f"Checking {len(files)} files: signature, project, anchor, sizes, targets")

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from ...agreement import Project
 from ...bundle import KeyFile, KeyPair, PublicKey
 from ...errors import ExchangeError
-from ...exchange.party_folder import PartyFolder, has_forgotten, last_share
+from ...steps.party import PartyFolder, has_forgotten, last_share
 from ..web import Chosen, Commands, Desk, Refusal
 
 if TYPE_CHECKING:
-    from ...exchange.party_folder import Prepared
+    from ...steps.party import Prepared
 
 _FEWEST_MEMBERS = 3
 """The analyst and two parties."""

@@ -15,7 +15,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from ...agreement import load_project
 from ...bundle import PublicKey, write_atomically
 from ...errors import ExchangeError
-from ...exchange.steps import TABLES, Input
+from ...folder.step_table import TABLES, Input
 from ..web import Action, Job, Page, StepPlace, read_inputs, take_file, take_optional_file, text
 from ._desk import PartyDesk
 

@@ -20,8 +20,8 @@ from starlette.types import ASGIApp
 from ..._notices import notices_to
 from ...agreement import Project, read_project
 from ...errors import ExchangeError
-from ...exchange.party_folder import PartyFolder
-from ...exchange.steps import SIDES, STEPS, leading_figure, score_rows
+from ...folder.step_table import SIDES, STEPS, leading_figure, score_rows
+from ...steps.party import PartyFolder
 from ...table import Column, adjustments_lines, adjustments_text
 from ..web import (
     Action,

@@ -17,7 +17,8 @@ from starlette.responses import Response
 
 from ...agreement import Project
 from ...errors import ExchangeError
-from ...exchange.party_folder import (
+from ...folder.step_table import STEPS
+from ...steps.party import (
     FIGURES,
     PartyFolder,
     ReleaseSummary,
@@ -27,14 +28,13 @@ from ...exchange.party_folder import (
     limit_text,
     no_defence,
 )
-from ...exchange.steps import STEPS
 from ...table import Column
 from ..web import Action, Job, Page, download_of, is_ticked, read_inputs, refusal_of, text
 from ._desk import Looked, PartyDesk
 
 if TYPE_CHECKING:
-    from ...exchange.party_folder import Prepared
     from ...risk.audit._findings import Rating
+    from ...steps.party import Prepared
 
 RELEASE = "/release"
 APPROVE = "/approve"

@@ -30,7 +30,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...bundle import write_atomically
-from ...exchange.steps import STEPS, Input, Step
+from ...folder.step_table import STEPS, Input, Step
 from ...look import HEADERS, STYLE, templates_in
 from ._forms import DeskFiles, files_in, read_inputs, remote_commands, take_file, take_optional_file
 from ._jobs import Job, Jobs, Refusal, refusal_of

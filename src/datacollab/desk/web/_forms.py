@@ -18,7 +18,7 @@ from starlette.responses import FileResponse
 
 from ...bundle import open_unlinked
 from ...errors import ExchangeError
-from ...exchange.steps import Input, Step
+from ...folder.step_table import Input, Step
 
 FOLDER = "desk"
 INBOX = "inbox"

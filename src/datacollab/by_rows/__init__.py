@@ -1,0 +1,1 @@
+"""Sharing rows by files: the half of each side, which never import one another."""

@@ -1,0 +1,48 @@
+"""A party's signed statement that it has left a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from ...bundle import KeyPair, pack, unpack
+from ...errors import ExchangeError
+
+_WITHDRAWAL = "datacollab.withdrawal"
+_TYPES = {"party": str, "project": str, "project_digest": str, "had_shared": bool, "created": str}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Withdrawal:
+    """A party's signed statement that it has left a run; without it, a run of the others could reveal its sums."""
+
+    party: str
+    project: str
+    project_digest: str
+    """Another run is another digest."""
+    had_shared: bool
+    """Whether the party's message had been released."""
+    created: str
+    """In ISO 8601."""
+    signer: str
+    """The party's public key as text."""
+
+
+def withdrawal_to_bytes(party: str, project: str, project_digest: str, had_shared: bool, key: KeyPair) -> bytes:
+    """Return the bytes of a `.dcwithdrawal` file, signed with the party's key."""
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    facts = {"party": party, "project": project, "project_digest": project_digest, "had_shared": had_shared}
+    return pack(_WITHDRAWAL, {**facts, "created": created}, {}, key=key)
+
+
+def read_withdrawal(data: bytes, *, where: str) -> Withdrawal:
+    """Read a withdrawal of unknown origin; the caller compares its signer with the run's key of that party."""
+    bundle = unpack(data, kind=_WITHDRAWAL, what=where)
+    facts = bundle.facts
+    # Every entry and its type, as the file may come from anybody.
+    whole = facts.keys() == _TYPES.keys() and all(type(facts[name]) is kind for name, kind in _TYPES.items())
+    if bundle.signer is None or bundle.members or not whole:
+        raise ExchangeError(
+            "SHARE_MALFORMED", f"{where} is no signed withdrawal. Ask the party to run `datacollab party withdraw`."
+        )
+    return Withdrawal(**facts, signer=bundle.signer.text)

@@ -1,0 +1,172 @@
+"""The plan of one run: the statistics that parties add up, and a party's columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._recommended import recommended
+from .._typing import FloatArray
+from ..agreement import Project, Task, are_declared_alike
+from ..study import (
+    AdditiveHazards,
+    CategoryColumn,
+    Counts,
+    Description,
+    Effect,
+    LeastSquares,
+    NumberColumn,
+    RidgeRegression,
+    Statistic,
+    StudyPlan,
+    Survival,
+)
+from ..sums import RidgeSums, read_mask_card
+
+__all__ = ["DELTA", "fewest_rows", "plan_of", "purpose_of_model", "study_columns", "study_statistics", "study_table"]
+
+
+def study_columns(project: Project) -> dict[str, NumberColumn | CategoryColumn]:
+    """Return the columns of a project and of its target, last, by name; an event that was seen is 1."""
+    columns: dict[str, NumberColumn | CategoryColumn] = {}
+    for each in project.columns:
+        if each.minimum is not None and each.maximum is not None:
+            columns[each.name] = NumberColumn(each.name, each.minimum, each.maximum)
+        else:
+            columns[each.name] = CategoryColumn(each.name, each.levels)
+    task = project.task
+    if task.treatment:
+        columns[task.treatment] = CategoryColumn(task.treatment, _arms(task))
+    if task.event:
+        columns[task.event] = CategoryColumn(task.event, (0, 1))
+    if task.classes:
+        return columns | {task.target: CategoryColumn(task.target, task.classes)}
+    assert task.maximum is not None
+    number = task.target or task.outcome or task.time
+    low = 0.0 if task.minimum is None else task.minimum
+    return columns | {number: NumberColumn(number, low, task.maximum)}
+
+
+def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
+    """Return the statistics that a project's parties add up; some need the columns of its common map."""
+    sharing = project.sums
+    if not sharing.is_study:
+        return [_ridge_regression(project, n_components)]
+    task = project.task
+    columns = study_columns(project)
+    # In this order, by which both sides find their numbers in the total.
+    all_columns = tuple(columns.values())
+    noise = sharing.noise
+    covariates = [columns[each.name] for each in project.columns if each.name != sharing.outcome]
+    explaining = list(covariates)
+    if task.treatment:
+        explaining.append(columns[task.treatment])
+    outcome = columns[sharing.outcome or task.outcome or task.time or task.target]
+    by = None if sharing.by is None else columns[sharing.by]
+    assert not isinstance(by, NumberColumn)
+    made: list[Statistic] = []
+    if "counts" in sharing.statistics:
+        made.append(Counts(all_columns, noise=noise))
+    if "description" in sharing.statistics:
+        made.append(Description(all_columns, by, noise=noise))
+    if "least squares" in sharing.statistics:
+        assert isinstance(outcome, NumberColumn)
+        errors: Any = sharing.errors or "robust"
+        # The clusters may be those of an effect beside classical errors.
+        cluster = sharing.cluster if errors == "robust" else None
+        made.append(LeastSquares(outcome, explaining, noise=noise, errors=errors, cluster=cluster))
+    time = columns.get(task.time)
+    if "survival" in sharing.statistics:
+        assert isinstance(time, NumberColumn)
+        made.append(Survival(time, task.event, by, noise=noise))
+    if "additive hazards" in sharing.statistics:
+        assert isinstance(time, NumberColumn)
+        made.append(AdditiveHazards(time, task.event, explaining, noise=noise))
+    if "effect" in sharing.statistics:
+        treatment = columns[task.treatment]
+        assert isinstance(outcome, NumberColumn)
+        assert isinstance(treatment, CategoryColumn)
+        differs = None
+        if by is not None and by in covariates and len(by.levels) == 2:
+            differs = by
+        made.append(Effect(treatment, outcome, n_components, covariates, sharing.cluster, differs, noise=noise))
+    return made
+
+
+def _ridge_regression(project: Project, n_components: int) -> RidgeRegression:
+    """Return the statistic of a model, for classes or for a number within its declared limits."""
+    task = project.task
+    limits = None
+    if not task.classes and task.minimum is not None and task.maximum is not None:
+        limits = (float(task.minimum), float(task.maximum))
+    sums = RidgeSums(n_components, task.classes or None, limits, project.sums.noise, task.scale)
+    return RidgeRegression(sums, recommended(alike=are_declared_alike(project.columns)).least_penalty)
+
+
+def study_table(
+    project: Project, X: FloatArray, target: NDArray[Any], clusters: NDArray[Any] | None = None
+) -> dict[str, NDArray[Any]]:
+    """Return a party's columns from its matrix; an entry is missing only where a column of the matrix says so."""
+    table: dict[str, NDArray[Any]] = {}
+    if project.sums.cluster is not None and clusters is not None:
+        table[project.sums.cluster] = clusters
+    for column, own in project.blocks(X):
+        # The last place of a column that may be missing is its flag.
+        missing = (own[:, -1] == 1) & column.flag_missing
+        if column.levels:
+            levels = np.array(column.levels, dtype=object)
+            table[column.name] = levels[np.argmax(own[:, : len(levels)], axis=1)]
+            table[column.name][missing] = None
+        else:
+            table[column.name] = np.where(missing, np.nan, own[:, 0])
+    task = project.task
+    if target.dtype.names is None:
+        return table | {task.target: target}
+    fields = {name: target[part] for part, name in task.fields.items()}
+    if task.treatment:
+        fields[task.treatment] = np.array(_arms(task), dtype=object)[fields[task.treatment].astype(int)]
+    for name, own in fields.items():
+        # Events are 0 and 1 in the plan.
+        table[name] = own.astype(int) if own.dtype == bool else own
+    return table
+
+
+def _arms(task: Task) -> tuple[str, str]:
+    """Return the entries that mean untreated, and treated, in words."""
+    return "/".join(map(str, task.untreated)), "/".join(map(str, task.treated))
+
+
+# With fewer rows a party hides nobody, so no project may allow them.
+_FEWEST_OWN_ROWS = 20
+DELTA = 1e-5
+"""Delta of the differential privacy that a project may ask for."""
+
+
+def fewest_rows(project: Project) -> int:
+    """Return the fewest own rows that a party may add."""
+    return max(_FEWEST_OWN_ROWS, project.min_rows)
+
+
+def plan_of(project: Project, *, anchor_commitment: str, n_components: int) -> StudyPlan:
+    """Return the plan of a project that shares sums; its context depends on the whole agreement."""
+    sharing = project.sums
+    # Each card carries its party's signature: the project's owner cannot put in a key of its own.
+    roster: dict[str | int, bytes] = {
+        name: read_mask_card(card, project.parties[name]) for name, card in sharing.mask_keys.items()
+    }
+    facts = {
+        "project_digest": project.digest,
+        "anchor_commitment": anchor_commitment,
+        "run": sharing.run,
+        "purpose": project.purpose,
+        "columns": list(project.feature_names),
+    }
+    statistics = study_statistics(project, n_components=n_components)
+    return StudyPlan(roster, statistics, facts=facts, epsilon=sharing.epsilon, delta=DELTA)
+
+
+def purpose_of_model(party: str, project: Project) -> str:
+    """Return the purpose that is bound into the seal of a party's model."""
+    return f"model of {party} in {project.digest}"

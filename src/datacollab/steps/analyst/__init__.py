@@ -1,0 +1,22 @@
+"""The analyst's steps in its folder: take files in, integrate, send models out.  Never imports ``party``."""
+
+from ...by_rows.analyst import (
+    MODEL_NAMES,
+    MODELS,
+    SURVIVAL_MODELS,
+    Integration,
+    Score,
+    anchor_concordance,
+    make_integrator,
+    make_model,
+    receive_rows,
+)
+from ...by_sums.analyst import STUDY_FILES, SumsFacts, SumsIntegration, model_to_bytes, read_sums_facts, receive_sums
+from ...folder.analyst import ReceivedFile
+from ._analyst_folder import AnalystFolder
+from ._effect_report import EFFECT_FILES, effect_of
+
+__all__ = ["EFFECT_FILES", "MODELS", "MODEL_NAMES", "STUDY_FILES", "SURVIVAL_MODELS", "AnalystFolder"]
+__all__ += ["Integration", "ReceivedFile", "Score", "SumsFacts", "SumsIntegration", "anchor_concordance"]
+__all__ += ["effect_of", "make_integrator", "make_model", "model_to_bytes", "read_sums_facts", "receive_rows"]
+__all__ += ["receive_sums"]

@@ -1,0 +1,34 @@
+"""A party's steps in its folder: share, install, predict, evaluate, explain; all but a share stays there."""
+
+from ...by_rows.party import FIGURES, NamedTargets, Prepared, ReleaseSummary, figure_text, limit_text, no_defence
+from ...by_sums.party import (
+    APART,
+    TOGETHER,
+    WORST_ROSTERS,
+    PreparedSum,
+    SumsSummary,
+    Withdrawal,
+    message_bytes,
+    read_model,
+    read_withdrawal,
+    withdrawal_to_bytes,
+)
+from ...folder.party import (
+    Policy,
+    deadline_passed,
+    default_policy_text,
+    has_forgotten,
+    last_share,
+    load_policy,
+    make_mask_key,
+    public_key_text,
+)
+from ._assessment import assessment, find_measured, membership_rows
+from ._explain import Explained
+from ._party_folder import PartyFolder
+
+__all__ = ["APART", "FIGURES", "TOGETHER", "WORST_ROSTERS", "Explained", "NamedTargets", "PartyFolder"]
+__all__ += ["Policy", "Prepared", "PreparedSum", "ReleaseSummary", "SumsSummary", "Withdrawal", "assessment"]
+__all__ += ["deadline_passed", "default_policy_text", "figure_text", "find_measured", "has_forgotten"]
+__all__ += ["last_share", "limit_text", "load_policy", "make_mask_key", "membership_rows", "message_bytes"]
+__all__ += ["no_defence", "public_key_text", "read_model", "read_withdrawal", "withdrawal_to_bytes"]
