@@ -41,7 +41,7 @@ from ._roles import BaseDataCollaboration, PlayedRoles, by_party, clone_with_see
 class PlayedSums:
     """A common model from masked sums, and the models that parties predict with, each beside one of its own."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         X: Any,
         y: NDArray[Any],
@@ -155,7 +155,7 @@ class _Supervised(BaseDataCollaboration):
 
     sums_: PlayedSums
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         obfuscator: Any = None,
         integrator: BaseIntegrator | str | None = None,
@@ -453,7 +453,7 @@ class DataCollaborationRegressor(RegressorMixin, _Supervised):
         "scale": [StrOptions({"log"}), None],
     }
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         obfuscator: Any = None,
         integrator: BaseIntegrator | str | None = None,
@@ -589,7 +589,7 @@ class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
     collaboration_: Clustering
     labels_: NDArray[np.intp]
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         obfuscator: Any = None,
         integrator: BaseIntegrator | None = None,
@@ -698,7 +698,7 @@ class DataCollaborationSurvival(BaseDataCollaboration):
     __metadata_request__predict_survival: ClassVar = {"groups": True}
     _of_parties = ("time_step",)
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         obfuscator: Any = None,
         integrator: BaseIntegrator | None = None,

@@ -234,7 +234,7 @@ def _words(metric: str) -> str:
 
 
 @one_thread
-def simulate_parties(
+def simulate_parties(  # noqa: PLR0913
     X: Any,
     y: ArrayLike,
     *,

@@ -135,7 +135,7 @@ class SharingPlan:
     time_step: float | None = None
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913
         cls,
         *,
         obfuscator: str | None = None,

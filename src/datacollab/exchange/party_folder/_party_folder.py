@@ -141,7 +141,7 @@ class PartyFolder(Folder):
             return _sums.prepare(self, table, where=where)
         return _rows.prepare(self, self.policy, self.anchor, table, where, options, last_share(self))
 
-    def share(
+    def share(  # noqa: PLR0913
         self,
         table: Any,
         *,
