@@ -10,9 +10,9 @@ from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
 import datacollab.exchange.party_folder
-from datacollab._codes import CODES
 from datacollab.cli import _command
 from datacollab.cli._app import app
+from datacollab.errors import CODES
 from datacollab.exchange.party_folder import PartyFolder
 from party_world import allow_without_audit, made_up_table, new_world
 

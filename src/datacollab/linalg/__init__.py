@@ -33,8 +33,7 @@ from ._eigen import (
     smallest_eigenpairs,
     smallest_eigenpairs_centred,
 )
-from ._gaussian_mechanism import SMALLEST_DELTA, gaussian_delta, gaussian_epsilon, gaussian_sigma
-from ._gaussian_noise import below_zero, largest_noise
+from ._gaussian_noise import SMALLEST_DELTA, below_zero, gaussian_delta, gaussian_epsilon, gaussian_sigma, largest_noise
 from ._kernel_ridge import (
     RidgePath,
     WeightedRidgePath,

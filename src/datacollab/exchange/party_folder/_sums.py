@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._recommended import TABLE
 from ..._typing import FloatArray
 from ...agreement import Anchor, Project, are_declared_alike, draw_expected_rows, sharing_sentences
 from ...anchor import anchor_fit, equal_rows
@@ -30,6 +29,7 @@ from ...sums import (
     membership_figures,
     message_to_bytes,
 )
+from ...sums._recommended import TABLE
 from ...table import Adjustments, EncodedTable, encode_table, table_batches
 from ..ledger import Ledger, LedgerEntry, joint_noise
 from ..study import study_table

@@ -32,7 +32,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from .._obfuscators import OBFUSCATORS
+from .._by_name import OBFUSCATORS
 from .._validation import FloatArray, require
 from ..analyst import GEP, KTI, LTI, MPP, ODC, Analyst, TargetSimilarityGraph
 from ..anchor import SMOTEAnchor
@@ -44,7 +44,7 @@ from ..linalg import median_gamma
 from ..model import LandmarkRidgeClassifier, probabilities_of
 from ..party import CommonSpace, Party, obfuscator
 from ..sums import MaskedMessage, MaskKey, SumsPlan
-from ._data import USUAL_PARTIES
+from ._data_commands import USUAL_PARTIES
 from ._output import Report
 from ._progress import shown_progress
 
