@@ -171,7 +171,7 @@ class WorkFolder:
 def add_step(app: typer.Typer, name: str) -> None:
     """Add the command of a step, such as ``party install``, to its group; it ends as `reported` says.
 
-    Its module, here ``_party_commands``, is imported when the command runs. The function of its verb there takes the report,
+    Its module, here ``_party_commands``, is imported when the command runs. The function of its verb takes the report,
     the folder if the step has one, and the inputs by their names.
     """
     step = (STEPS | COMMANDS)[name]
