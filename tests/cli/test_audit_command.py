@@ -208,6 +208,24 @@ def test_gaps_are_filled_in_as_a_project_would(files, tables, write, calls, tmp_
     assert_allclose(X[untouched, 0], tables["private"]["age"].to_numpy()[untouched])
 
 
+@pytest.mark.parametrize("name", ["private", "anchor", "public"])
+def test_many_gaps_of_one_table_are_flagged_in_all(files, tables, write, calls, tmp_path, name):
+    """A project without the flag would refuse them, and nothing would be attacked."""
+    holed = tables[name].copy()
+    holed.loc[::4, ["dose", "ward"]] = None
+    files[name] = write("holed.csv", holed)
+    given = ["--target", "diagnosis", "--output", tmp_path, "--public", files["public"]]
+    result = run(files["private"], files["anchor"], *given)
+    assert result.exit_code == 0, result.output
+    ((_, X, anchor), options) = calls[0]
+    # Behind the four columns of the wards, and behind the dose.
+    for matrix, table in ((X, "private"), (anchor, "anchor")):
+        is_gap = np.arange(len(matrix)) % 4 == 0 if name == table else np.zeros(len(matrix), dtype=bool)
+        assert_array_equal(matrix[:, 5], is_gap)
+        assert_array_equal(matrix[:, -1], is_gap)
+    assert X.shape[1] == options["public"].shape[1] == 9
+
+
 def test_exceptions_count_as_other(files, tables, write, calls, tmp_path):
     strange = tables["private"].copy()
     strange.loc[[4, 8], "ward"] = SECRET

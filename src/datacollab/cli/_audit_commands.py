@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from ._progress import shown_progress
 if TYPE_CHECKING:
     from .._validation import FloatArray
     from ..party import Party
+    from ..table import Column
 
 
 def audit(
@@ -191,31 +192,47 @@ def encode(tables: Mapping[Path, Any], reference: Path, target: str) -> Features
 
     So the reference alone says which categories there are, and how gaps are filled.
     """
-    from ..table import adjustments_text, encode_table
+    from ..agreement import usual_components
+    from ..table import Schema, adjustments_text, encode_table
     from ._trial_commands import draft, remark_on_columns
 
     private = next(iter(tables))
     # In the order of the party's table, whichever one the columns are learnt from.
     names = [name for name in tables[private].columns if name != target]
+    _check_columns(tables, private, names)
+    project = draft(tables[reference][names], task="none")
+    schema = Schema(columns=tuple(_flag_gaps(column, tables.values()) for column in project.columns))
+    remarks = remark_on_columns(schema, tables[private][names], "leave it out, with --without")
+    others = dict.fromkeys(name for table in tables.values() for name in table.columns)
+    if surplus := [name for name in others if name not in (target, *names)]:
+        remarks.append(f"Columns left out, which {private} lacks: {list_names(surplus)}.")
+    matrices = {}
+    for path, table in tables.items():
+        encoded = encode_table(schema, table, where=str(path))
+        matrices[path] = encoded.X
+        counts = encoded.adjusted.to_dict()
+        if counts["columns"]:
+            remarks.append(f"{path}: adjusted by what {reference} has: {adjustments_text(counts)}.")
+    positions: dict[str, int | list[int]] = {}
+    for column, places in schema.blocks(np.arange(schema.n_features)):
+        positions[column.name] = places.tolist() if column.levels else int(places[0])
+    return Features(matrices, positions, schema.n_free, usual_components(schema.n_free), tuple(remarks))
+
+
+def _check_columns(tables: Mapping[Path, Any], private: Path, names: list[str]) -> None:
+    """Refuse a table that lacks a column of the party's own."""
     for path, table in tables.items():
         if lacking := [name for name in names if name not in table.columns]:
             raise ValueError(
                 f"{path} lacks columns that {private} has: {list_names(lacking)}. Add them, or leave them out of all "
                 "files, with --without."
             )
-    project = draft(tables[reference][names], task="none")
-    used = {target, *names}
-    surplus = [name for name in dict.fromkeys(name for table in tables.values() for name in table) if name not in used]
-    encoded = {path: encode_table(project, table, where=str(path)) for path, table in tables.items()}
-    positions: dict[str, int | list[int]] = {}
-    for column, places in project.blocks(np.arange(project.n_features)):
-        positions[column.name] = places.tolist() if column.levels else int(places[0])
-    remarks = remark_on_columns(project, tables[private][names], "leave it out, with --without")
-    if surplus:
-        remarks.append(f"Columns left out, which {private} lacks: {list_names(surplus)}.")
-    for path, each in encoded.items():
-        counts = each.adjusted.to_dict()
-        if counts["columns"]:
-            remarks.append(f"{path}: adjusted by what {reference} has: {adjustments_text(counts)}.")
-    matrices = {path: each.X for path, each in encoded.items()}
-    return Features(matrices, positions, project.n_free, project.max_components, tuple(remarks))
+
+
+def _flag_gaps(column: Column, tables: Iterable[Any]) -> Column:
+    """Return the column with a flag for gaps if some table has many, as an owner would set one for its parties."""
+    from ..table import MOST_OUTSIDE
+
+    if any(table[column.name].isna().mean() > MOST_OUTSIDE for table in tables):
+        return replace(column, flag_missing=True)
+    return column

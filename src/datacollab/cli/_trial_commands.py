@@ -22,7 +22,7 @@ from ..bundle import KeyPair
 from ..estimators import PartySimulation, simulate_parties
 from ..exchange.party_folder import APART, TOGETHER, WORST_ROSTERS, find_measured, membership_rows, message_bytes
 from ..sums import membership_figures
-from ..table import EncodedTable, column_questions, encode_table, read_table
+from ..table import EncodedTable, Schema, column_questions, encode_table, read_table
 from ._output import Report, list_names, make_private_file
 from ._progress import shown_progress
 
@@ -58,8 +58,7 @@ def trial(
     project = draft(labelled, target=target, without=left_out)
     own = _encode(project, labelled, table)
     y = np.asarray(own.target)
-    used = {target, *left_out}
-    others = labelled[[name for name in labelled.columns if name not in used]]
+    others = labelled.drop(columns=[target, *left_out])
     remarks = remark_on_columns(project, others, "it predicts nothing: leave it out, with --without")
     if absent:
         remarks.append(f"Columns left out, which {public} lacks: {list_names(absent)}.")
@@ -125,11 +124,11 @@ def draft(table: Any, **wishes: Any) -> Project:
     )
 
 
-def remark_on_columns(project: Project, table: Any, advice: str) -> list[str]:
-    """Return sentences on columns that may be no measurement, and on those that the project leaves out."""
-    numbers = [column.name for column in project.columns if column.kind == "number"]
+def remark_on_columns(schema: Schema, table: Any, advice: str) -> list[str]:
+    """Return sentences on columns that may be no measurement, and on those that the schema leaves out."""
+    numbers = [column.name for column in schema.columns if column.kind == "number"]
     remarks = column_questions(table, numbers, advice)
-    used = {column.name for column in project.columns}
+    used = {column.name for column in schema.columns}
     if unused := [name for name in table.columns if name not in used]:
         remarks.append(f"Columns left out, which name rows or are all alike: {list_names(unused)}.")
     return remarks
