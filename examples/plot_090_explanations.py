@@ -17,7 +17,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 
 import datacollab as dc
-from datacollab.party import explanation_agreement
+from datacollab.party import explanation_discrepancy
 
 X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 order = np.random.default_rng(0).permutation(len(X))
@@ -69,10 +69,10 @@ for what, predictors in (
     ("collaboration", together),
 ):
     found = {name: explained(predictor, anchor) for name, predictor in predictors.items()}
-    between = explanation_agreement(found, dict.fromkeys(found, anchor)).discrepancy
+    between = explanation_discrepancy(found, dict.fromkeys(found, anchor))
     beside = np.mean(
         [
-            explanation_agreement({name: each, "all": whole}, {name: anchor, "all": anchor}).discrepancy
+            explanation_discrepancy({name: each, "all": whole}, {name: anchor, "all": anchor})
             for name, each in found.items()
         ]
     )

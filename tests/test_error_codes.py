@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import datacollab_hub
-from datacollab._codes import CODES, EXIT_CODES
-from datacollab.errors import ExchangeError
+from datacollab.errors import CODES, EXIT_CODES, ExchangeError
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "error-codes.md"

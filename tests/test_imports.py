@@ -204,7 +204,7 @@ def test_the_reader_of_imports_sees_them():
     """The checks above rest on this: relative and nested imports, of files and of names, are all found."""
     base = imports()["datacollab.estimators._roles"]
     assert {"datacollab.analyst", "datacollab.party", "datacollab.errors"} <= base
-    assert "datacollab.cli._data" in imports()["datacollab.cli._demo"]
+    assert "datacollab.cli._data_commands" in imports()["datacollab.cli._demo_commands"]
     assert "datacollab.share._targets" in imports()["datacollab.share._share"]
     assert "datacollab.agreement" in imports()["datacollab.steps.party._party_folder"]
 

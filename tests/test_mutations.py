@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from datacollab._codes import CODES
+from datacollab.errors import CODES
 from suite import N_CHANGES
 
 SCRIPT = Path(__file__).with_name("mutations.py")

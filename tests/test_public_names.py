@@ -2,6 +2,7 @@
 
 import importlib
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,9 @@ def test_reference_page_lists_the_public_names():
     page = (Path(__file__).parents[1] / "docs" / "reference.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"^\| `(?:dc\.)?(\w+)", page, flags=re.MULTILINE))
     assert set(PUBLIC) - {"__version__", "datasets", "errors", "testing"} <= listed
+
+
+def test_no_two_private_modules_have_one_name():
+    names = Counter(path.name for path in Path(datacollab.__file__).parent.rglob("_*.py"))
+    twice = [name for name, times in names.items() if times > 1 and name != "__init__.py"]
+    assert not twice, "say in each name which one it is"

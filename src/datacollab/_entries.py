@@ -1,4 +1,4 @@
-"""Checks of entries that people write, such as those of a project file, and their refusals."""
+"""Entries that people write, such as those of a project file: checks, refusals, and classes that mean yes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from .errors import ExchangeError
 
 LARGEST = 2**53
 """Whole numbers up to this are exact as float64."""
+NO_AND_YES = (("0", "1"), ("no", "yes"), ("No", "Yes"), ("false", "true"), ("False", "True"), ("FALSE", "TRUE"))
+"""Pairs with an obvious meaning."""
 _WORDS = {
     str: "text",
     bool: "true or false",
@@ -129,3 +131,10 @@ def check_no_formula(where: str, text: object) -> None:
             f"{text!r} begins with {str(text).strip()[0]!r} and is no number, so that a spreadsheet which opens "
             "predictions would compute it as a formula. Choose another name.",
         ) from None
+
+
+def positive_class(classes: Iterable[Any]) -> Any:
+    """Return the class that means yes, of two that mean no and yes; None if their names do not say it."""
+    # 0.0 and 1.0 are 0 and 1, as numbers of a table with gaps are read.
+    found = {str(each).removesuffix(".0"): each for each in classes}
+    return next((found[yes] for no, yes in NO_AND_YES if found.keys() == {no, yes}), None)

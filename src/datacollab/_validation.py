@@ -1,4 +1,4 @@
-"""Checks that several rooms share, and the only door to scikit-learn's private validation."""
+"""Checks that rooms share, the source of their secrets, and the only door to scikit-learn's private validation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .errors import AgreementError, RepresentationError
 __all__ = ["Array", "FloatArray", "HasMethods", "Hidden", "Interval", "PartyName", "StrOptions", "array_library"]
 __all__ += ["array_namespace"]
 __all__ += ["check_parties", "check_representation", "check_single_targets", "count_missing"]
-__all__ += ["name_parties", "require", "to_numpy"]
+__all__ += ["fresh_generator", "name_parties", "require", "to_numpy"]
 
 _ARRAY_LIBRARIES = ("torch", "cupy", "array_api_strict")
 """Libraries other than NumPy whose arrays are computed with where they lie; others become NumPy arrays."""
@@ -212,3 +212,9 @@ def check_parties(
         party: check_representation(values, party, what=what, beside=beside, keep_single=keep_library)
         for party, values in named.items()
     }
+
+
+def fresh_generator() -> np.random.RandomState:
+    """Return a generator for secrets: 128 bits from the operating system, regardless of NumPy's global one."""
+    # `np.random.seed`, which any library may have called, makes the global generator no secret.
+    return np.random.RandomState(np.random.MT19937(np.random.SeedSequence()))

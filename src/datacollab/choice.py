@@ -157,7 +157,7 @@ def options_for(
     return options
 
 
-def choose(
+def choose(  # noqa: PLR0913
     X: ArrayLike,
     y: ArrayLike,
     anchor: ArrayLike,

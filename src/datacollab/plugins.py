@@ -21,8 +21,7 @@ from __future__ import annotations
 
 from importlib.metadata import EntryPoint, entry_points
 
-from ._codes import Code, add_codes, all_codes
-from .errors import MissingExtraError
+from .errors import Code, MissingExtraError, add_codes, all_codes
 
 __all__ = ["COMMANDS", "PAGE", "REMOTES", "Code", "add_codes", "all_codes", "find_plugin", "missing", "plugins"]
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from datacollab.cli import _party
+from datacollab.cli import _party_commands
 from datacollab.cli._app import app
 from datacollab.steps.party import assessment
 from party_world import new_world, refused
@@ -153,7 +153,7 @@ def test_a_command_asks_whoever_is_there_until_two_are_confirmed(world, monkeypa
     at = ("-C", world.root / "north")
     shown = party("check", world.table("north"), *at).stdout
     assert shown.rstrip().endswith("--approve --heard FINGERPRINT --heard FINGERPRINT")
-    monkeypatch.setattr(_party, "at_terminal", lambda: True)
+    monkeypatch.setattr(_party_commands, "at_terminal", lambda: True)
     centre, east = world.heard("north")
     typed = ["?", fingerprint(world, "stranger"), centre, east.upper()]
     words = [str(word) for word in ("party", "share", world.table("north"), "--approve", *at)]

@@ -9,7 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 import datacollab.risk.audit
 from audit_example import audit_result
 from datacollab import Party
+from datacollab.cli._trial_commands import draft
 from datacollab.party import SharingPlan
+from datacollab.table import encode_table
 from playing import assert_one_line, interrupted, runs
 
 run = runs("audit")
@@ -68,16 +70,15 @@ def test_columns_are_left_out_by_name(files, tables, write, calls, tmp_path):
     assert_one_line(run(*numbered, "--target", "diagnosis", "--without", "name"), "--without name", "age")
 
 
-def test_record_numbers_are_asked_about(tables, write, calls, tmp_path):
+def test_record_numbers_and_constants_are_left_out(tables, write, calls, tmp_path):
     numbered = [
         write(f"{name}.csv", tables[name].assign(record=1000 + np.arange(len(tables[name])), year=2000 + start))
         for start, name in enumerate(("private", "anchor"))
     ]
     result = run(*numbered, "--target", "diagnosis", "-o", tmp_path)
     assert result.exit_code == 0, result.output
-    (line,) = [line for line in result.stderr.splitlines() if "record number" in line]
-    assert line.startswith("Column 'record' has another whole number in every row.")
-    assert "--without" in line
+    assert "Columns left out, which name rows or are all alike: record, year." in result.stderr
+    assert calls[0][0][1].shape == (40, 7)
 
 
 def test_a_page_a_result_and_a_table_are_written(files, calls, tmp_path):
@@ -106,16 +107,17 @@ def test_categories_become_columns_of_zeros_and_ones(files, tables, calls, tmp_p
     (((party, X, anchor), options),) = calls
     wards = np.stack([tables["private"]["ward"] == ward for ward in ("north", "south", "west")], axis=1)
     numbers = tables["private"][["age", "smoker", "dose"]].to_numpy(float)
-    assert_allclose(X, np.column_stack([numbers[:, 0], wards, numbers[:, 1:]]), rtol=1e-12)
-    assert anchor.shape == (60, 6)
+    # No row is of another ward.
+    assert_allclose(X, np.column_stack([numbers[:, 0], wards, np.zeros(40), numbers[:, 1:]]), rtol=1e-12)
+    assert anchor.shape == (60, 7)
     # A third of the public rows is kept apart, as strangers that the attacker does not hold.
-    assert options["public"].shape == (60, 6)
-    assert options["control"].shape == (30, 6)
+    assert options["public"].shape == (60, 7)
+    assert options["control"].shape == (30, 7)
     assert_array_equal(options["y"], tables["private"]["diagnosis"])
     assert_array_equal(options["anchor_target"], tables["anchor"]["diagnosis"])
     both = [*options["public_target"], *options["control_target"]]
     assert sorted(both) == sorted(tables["public"]["diagnosis"])
-    assert options["attributes"] == {"ward": [1, 2, 3], "dose": 5}
+    assert options["attributes"] == {"ward": [1, 2, 3, 4], "dose": 6}
     assert options["n_seeds"] == 2
     assert isinstance(options["random_state"], np.random.RandomState)
     assert options["time_budget"] == 9
@@ -161,15 +163,24 @@ def test_errors_name_file_and_column_and_no_entry(files, tables, write, calls, t
         assert not calls
 
     table = tables[name]
-    failing(table.drop(columns="dose"), "dose", "lacks")
-    failing(table.assign(name=SECRET), "name", "lacks")
-    failing(table.assign(dose=SECRET), "'dose'", "numbers")
-    if name == "public":
-        failing(table.assign(dose=np.nan), "'dose'", "is empty")
+    if name == "private":
+        failing(table.assign(name=SECRET), "name", "lacks")
     else:
+        failing(table.drop(columns="dose"), "dose", "lacks")
+    if name != "public":
+        failing(table.assign(dose=SECRET), "'dose'", "number")
         unknown = table.copy()
-        unknown.loc[[1, 5, 6, 9], "ward"] = SECRET
-        failing(unknown, "'ward'", f"in 4 of {len(table)} rows", "public.csv lacks")
+        unknown.loc[::2, "ward"] = SECRET
+        failing(unknown, "'ward'")
+
+
+def test_columns_that_the_private_table_lacks_are_named(files, tables, write, calls, tmp_path):
+    fewer = write("fewer.csv", tables["private"].drop(columns="dose"))
+    result = run(fewer, files["anchor"], "--target", "diagnosis", "-o", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "Columns left out, which" in result.stderr
+    assert "lacks: dose." in result.stderr
+    assert calls[0][0][1].shape == (40, 6)
 
 
 def test_gaps_are_filled_in_as_a_project_would(files, tables, write, calls, tmp_path):
@@ -183,18 +194,36 @@ def test_gaps_are_filled_in_as_a_project_would(files, tables, write, calls, tmp_
     given = ["--target", "diagnosis", "--output", tmp_path, "--public", files["public"]]
     result = run(files["private"], files["anchor"], *given)
     assert result.exit_code == 0, result.output
-    assert (
-        f"holed-private.csv: 5 missing entries became the median or the most frequent category of {files['public']}"
-        in (result.stderr)
-    )
+    private, _, public = (holed[name] for name in ("private", "anchor", "public"))
+    assert "holed-private.csv: adjusted by what" in result.stderr
+    assert "5 missing entries filled in, in 3 columns" in result.stderr
     X = calls[0][0][1]
-    public = holed["public"]
+    found = draft(public.drop(columns="diagnosis"), task="none")
+    assert_array_equal(X, encode_table(found, private, where="private").X)
+    # Two of 90 public rows have no ward: a column says where, behind those of the wards and of others.
     wards = sorted(public["ward"].dropna().unique())
     assert wards[int(X[3, 1:4].argmax())] == public["ward"].mode()[0]
-    assert X[5, 5] == np.median(public["dose"].dropna())
-    assert X[7, 4] == np.median(public["smoker"].dropna().astype(float))
+    assert X[3, 5] == 1
     untouched = [row for row in range(40) if row not in (3, 5, 7)]
     assert_allclose(X[untouched, 0], tables["private"]["age"].to_numpy()[untouched])
+
+
+@pytest.mark.parametrize("name", ["private", "anchor", "public"])
+def test_many_gaps_of_one_table_are_flagged_in_all(files, tables, write, calls, tmp_path, name):
+    """A project without the flag would refuse them, and nothing would be attacked."""
+    holed = tables[name].copy()
+    holed.loc[::4, ["dose", "ward"]] = None
+    files[name] = write("holed.csv", holed)
+    given = ["--target", "diagnosis", "--output", tmp_path, "--public", files["public"]]
+    result = run(files["private"], files["anchor"], *given)
+    assert result.exit_code == 0, result.output
+    ((_, X, anchor), options) = calls[0]
+    # Behind the four columns of the wards, and behind the dose.
+    for matrix, table in ((X, "private"), (anchor, "anchor")):
+        is_gap = np.arange(len(matrix)) % 4 == 0 if name == table else np.zeros(len(matrix), dtype=bool)
+        assert_array_equal(matrix[:, 5], is_gap)
+        assert_array_equal(matrix[:, -1], is_gap)
+    assert X.shape[1] == options["public"].shape[1] == 9
 
 
 def test_exceptions_count_as_other(files, tables, write, calls, tmp_path):
@@ -203,7 +232,7 @@ def test_exceptions_count_as_other(files, tables, write, calls, tmp_path):
     given = ["--target", "diagnosis", "--output", tmp_path, "--attribute", "ward"]
     result = run(write("strange.csv", strange), files["anchor"], *given)
     assert result.exit_code == 0, result.output
-    assert "2 entries of categories that it lacks count as other" in result.stderr
+    assert "2 of 40 rows in 1 column: 2 counted as other" in result.stderr
     assert SECRET not in result.output
     ((_, X, _), options) = calls[0]
     assert np.flatnonzero(X[:, 4]).tolist() == [4, 8]
@@ -246,7 +275,7 @@ def test_wrong_options_are_one_line(files, calls, tmp_path):
     assert_one_line(failing("--attribute", "diagnosis"), "diagnosis", "is the target")
     assert_one_line(failing("--obfuscator", "gan"), "gan", "kernel-pca")
     assert_one_line(failing("--preset", "strict"), "strict", "groups")
-    assert_one_line(failing("--components", 7), "--components 7", "6 columns")
+    assert_one_line(failing("--components", 8), "--components 8", "7 columns")
     assert failing("--components", 0).exit_code == 2
     assert run(files["private"], files["anchor"]).exit_code == 2
     assert run(files["private"], tmp_path / "absent.csv", "--target", "diagnosis").exit_code == 2

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from datacollab.cli._command import COMMANDS
-from datacollab.cli._demo import (
+from datacollab.cli._demo_commands import (
     ALONE,
     AVERAGE,
     BASELINES,
@@ -66,7 +66,7 @@ def test_the_demo_writes_figure_page_and_scores(played):
 
 @pytest.mark.nightly
 def test_the_demo_played_again_gives_the_same_one_play_at_a_time(played, monkeypatch):
-    monkeypatch.setattr("datacollab.cli._demo.MAPS", {"pca": MAPS["pca"]})
+    monkeypatch.setattr("datacollab.cli._demo_commands.MAPS", {"pca": MAPS["pca"]})
     again = demonstrate(load("digits"), **GIVEN, seeds=[0], progress=lambda done: None, n_jobs=1)
     scores = json.loads((played[1] / "scores.json").read_text(encoding="utf-8"))
     told = scores["accuracy"] | scores["integration"]
@@ -86,7 +86,7 @@ def usual():
     given = {each.name: each.default for each in COMMANDS["demo"].inputs}
     options = {"n_parties": given["parties"], "n_rows": given["rows"], "seeds": range(given["seeds"])}
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("datacollab.cli._demo.MAPS", {})
+        patched.setattr("datacollab.cli._demo_commands.MAPS", {})
         return demonstrate(load(given["dataset"]), **options, progress=lambda done: None, n_jobs=given["jobs"])
 
 
@@ -158,7 +158,7 @@ def test_the_table_of_methods_has_a_column_for_each_map_and_what_graph_and_centr
 
 @pytest.mark.slow
 def test_without_umap_its_column_is_left_out_in_words(monkeypatch):
-    monkeypatch.setattr("datacollab.cli._demo.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("datacollab.cli._demo_commands.importlib.util.find_spec", lambda name: None)
     played = demonstrate(load("digits"), n_parties=3, n_rows=12, seeds=[0], progress=lambda done: None, n_jobs=1)
     headings, *rows = _tabulate(played)
     assert headings == ["integration", "PCA", "kernel PCA"]
@@ -180,7 +180,9 @@ def test_the_sentence_claims_what_the_intervals_support(sums, words):
 
 
 def test_no_word_of_the_table_is_cut_on_a_terminal_of_80_columns(tmp_path, monkeypatch):
-    monkeypatch.setattr("datacollab.cli._demo.demonstrate", lambda *given, **options: made_up([0.7, 0.72], [0.8, 0.86]))
+    monkeypatch.setattr(
+        "datacollab.cli._demo_commands.demonstrate", lambda *given, **options: made_up([0.7, 0.72], [0.8, 0.86])
+    )
     result = run("demo", "--output", tmp_path, COLUMNS="80")
     assert result.exit_code == 0, result.output
     assert "…" not in result.stdout
@@ -203,7 +205,7 @@ def test_numbers_are_refused_in_one_line(tmp_path):
 
 
 def test_an_interruption_says_what_there_is(tmp_path, monkeypatch):
-    monkeypatch.setattr("datacollab.cli._demo.demonstrate", interrupted)
+    monkeypatch.setattr("datacollab.cli._demo_commands.demonstrate", interrupted)
     result = run("demo", "--output", tmp_path)
     assert result.exit_code == 130
     assert "Interrupted. Nothing was written" in result.stderr

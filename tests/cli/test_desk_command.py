@@ -160,7 +160,7 @@ def test_the_role_follows_from_the_key(world, folder, title):
     from starlette.testclient import TestClient
 
     from datacollab.cli._command import WorkFolder
-    from datacollab.cli._desk import desk_app
+    from datacollab.cli._desk_commands import desk_app
     from datacollab.desk.web import Session
     from datacollab.steps.analyst import AnalystFolder
 

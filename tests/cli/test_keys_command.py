@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from datacollab.bundle import KeyPair, PublicKey, mask_card_in
-from datacollab.cli import _keys
+from datacollab.cli import _keys_commands
 from playing import assert_refused, runs
 
 run = runs("keys")
@@ -102,8 +102,8 @@ def test_keys_under_a_passphrase_from_the_environment(tmp_path):
 
 
 def test_keys_under_a_passphrase_that_is_asked_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(_keys, "ask", lambda *, twice: "typed twice" if twice else "")
-    monkeypatch.setattr(_keys, "at_terminal", lambda: True)
+    monkeypatch.setattr(_keys_commands, "ask", lambda *, twice: "typed twice" if twice else "")
+    monkeypatch.setattr(_keys_commands, "at_terminal", lambda: True)
     assert run("new", tmp_path / "a", "--encrypt").exit_code == 0
     KeyPair.load(tmp_path / "a" / "keys.json", "typed twice")
 

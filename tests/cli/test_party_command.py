@@ -9,9 +9,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
-from datacollab._codes import CODES
 from datacollab.cli import _command
 from datacollab.cli._app import app
+from datacollab.errors import CODES
 from datacollab.steps.party import PartyFolder
 from party_world import allow_without_audit, made_up_table, new_world
 

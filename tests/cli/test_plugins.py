@@ -6,7 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from datacollab.cli._plugins import add_plugins
+from datacollab.cli._app import add_plugins
 from datacollab.cli.kit import group
 
 GOOD = """

@@ -178,7 +178,7 @@ def test_a_deadline_that_is_over_is_refused(new, tmp_path, monkeypatch):
         def now(cls, tz=None):
             return cls(2026, 11, 21, 12, tzinfo=tz)
 
-    monkeypatch.setattr("datacollab.cli._project.datetime", Clock)
+    monkeypatch.setattr("datacollab.cli._project_commands.datetime", Clock)
     result = new("--deadline", "2026-11-20")
     assert_refused(result, "SPEC_INVALID", 13, "2026-11-20 is over: today is 2026-11-21")
     assert not (tmp_path / "project.toml").exists()

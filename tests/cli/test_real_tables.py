@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from datacollab._codes import CODES
 from datacollab.agreement import Anchor
 from datacollab.bundle import unpack
 from datacollab.cli._app import app
+from datacollab.errors import CODES
 from datacollab.steps.party import PartyFolder
 from datacollab.table import Column, encode_table
 from party_world import NAMES, allow_without_audit, made_up_table, new_world

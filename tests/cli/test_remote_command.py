@@ -99,7 +99,7 @@ def test_who_works_in_the_folder_for_a_moment_is_waited_for(at_store, monkeypatc
                 monkeypatch.setattr("datacollab.folder.log.time.sleep", lambda seconds: other.close())
                 assert told("remote", "pull", "-C", b)["came"]
             else:
-                monkeypatch.setattr("datacollab.cli._remote._PATIENCE", 0.0)
+                monkeypatch.setattr("datacollab.cli._remote_commands._PATIENCE", 0.0)
                 assert told("remote", "pull", "-C", b, code=14)["error"]["code"] == "BUSY"
     assert told("log", "show", "-C", b)["entries"][-1]["event"] == "pull"
 

@@ -126,7 +126,7 @@ def test_numbers_of_parties_are_whole_numbers(tables):
 
 
 def test_an_interruption_leaves_nothing_behind(tables, tmp_path, monkeypatch):
-    monkeypatch.setattr("datacollab.cli._trial.simulate_parties", interrupted)
+    monkeypatch.setattr("datacollab.cli._trial_commands.simulate_parties", interrupted)
     result = run("trial", tables / "own.csv", "--target", "died", "-o", tmp_path / "out")
     assert result.exit_code == 130
     assert "Interrupted. Nothing was written." in result.stderr

@@ -162,7 +162,7 @@ def test_too_long_a_form_is_refused_before_it_is_read(place):
 
 
 def test_a_body_that_is_longer_than_it_says_is_cut_off(place):
-    from datacollab.desk.web._app import Guard
+    from datacollab.desk.web._desk_app import Guard
 
     place.app._most = 1000
 

@@ -8,7 +8,7 @@ from desk_world import HOST, browser, finished, plain, send
 
 from datacollab.agreement import load_project
 from datacollab.cli._command import WorkFolder
-from datacollab.cli._desk import desk_app
+from datacollab.cli._desk_commands import desk_app
 from datacollab.desk.web import Session
 from datacollab.errors import ExchangeError
 from datacollab.steps.analyst import AnalystFolder

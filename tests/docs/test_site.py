@@ -18,8 +18,8 @@ from urllib.parse import unquote
 import pytest
 import typer
 
-from datacollab._codes import CODES
 from datacollab.cli._app import app
+from datacollab.errors import CODES
 from playing import commands_below
 from rooms import ROOMS
 from test_public_names import PUBLIC

@@ -23,7 +23,7 @@ from sklearn.preprocessing import LabelEncoder, StandardScaler
 import datacollab as dc
 from datacollab.errors import AnchorError, DataCollabWarning, ObfuscationError
 from datacollab.estimators import DataCollaborationClusterer
-from datacollab.estimators._data_collaboration import PlayedSums
+from datacollab.estimators._data_collaboration import PlayedSums, SumsTask
 from datacollab.targets import survival_target
 
 RANDOM = np.random.default_rng(0)
@@ -170,8 +170,7 @@ def test_targets_of_the_anchor_in_another_shape_are_named(door, shape):
             dc.simulate_parties(X[:N], NUMBERS[:N], **wrong)
         elif door == "sums":
             rows = {party: np.flatnonzero(party == HOSPITAL) for party in HOSPITAL[:3]}
-            options = {"classes": None, "limits": (0.0, 1e3), "epsilon": None, "random_state": None}
-            PlayedSums(X[:N], NUMBERS[:N], rows, *wrong.values(), **options)
+            PlayedSums(X[:N], NUMBERS[:N], rows, *wrong.values(), task=SumsTask(limits=(0.0, 1e3)), random_state=None)
         else:
             model = classifier() if door == "classes" else regressor(sharing="rows" if door == "rows" else None)
             model.fit(X[:N], (Y if door == "classes" else NUMBERS)[:N], groups=HOSPITAL, **wrong)

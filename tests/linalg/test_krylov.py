@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.linalg import subspace_angles
 
-from datacollab.linalg import leading_eigenpairs
+from datacollab.linalg import StopRule, leading_eigenpairs
 
 
 def symmetric(spectrum, rng):
@@ -24,7 +24,7 @@ def leading(M, k):
 def test_equals_the_dense_solver_within_its_bound(n, k, seed, tol):
     rng = np.random.default_rng(seed)
     M = symmetric(rng.uniform(-2, 5, size=n), rng)
-    found = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(n, min(k + 3, n))), k, tol=tol)
+    found = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(n, min(k + 3, n))), k, StopRule(tol))
     values, vectors = leading(M, k)
     assert_allclose(found.vectors.T @ found.vectors, np.eye(k), atol=1e-10)
     assert np.sin(subspace_angles(found.vectors, vectors).max()) <= found.angle + 1e-9
@@ -37,7 +37,7 @@ def test_equals_the_dense_solver_within_its_bound(n, k, seed, tol):
 def test_stops_where_it_was_told_to(rng, tol):
     """The residual it reports is the true one, and it has done no more than was asked for."""
     M = symmetric(np.r_[np.linspace(9, 10, 8), rng.uniform(0, 8, size=392)], rng)
-    found = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(400, 16)), 8, tol=tol)
+    found = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(400, 16)), 8, StopRule(tol))
     residual = np.linalg.norm(M @ found.vectors - found.vectors * found.values)
     assert found.residual == pytest.approx(residual, rel=1e-3)
     assert residual <= tol * max(found.gap, 0.01)
@@ -48,7 +48,7 @@ def test_stops_where_it_was_told_to(rng, tol):
 def test_a_looser_tolerance_is_cheaper(rng):
     M = symmetric(np.linspace(0, 1, 500) ** 4, rng)
     start = rng.normal(size=(500, 12))
-    columns = [leading_eigenpairs(lambda X: M @ X, start, 4, tol=tol).columns for tol in (1e-1, 1e-4, 1e-8)]
+    columns = [leading_eigenpairs(lambda X: M @ X, start, 4, StopRule(tol)).columns for tol in (1e-1, 1e-4, 1e-8)]
     assert columns == sorted(columns)
     assert columns[0] < columns[-1]
 
@@ -56,14 +56,14 @@ def test_a_looser_tolerance_is_cheaper(rng):
 def test_a_good_start_is_cheaper_than_a_random_one(rng):
     M = symmetric(np.linspace(0, 1, 500) ** 4, rng)
     near = leading(M, 12)[1] + 1e-6 * rng.normal(size=(500, 12))
-    warm = leading_eigenpairs(lambda X: M @ X, near, 4, tol=1e-6)
-    cold = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(500, 12)), 4, tol=1e-6)
+    warm = leading_eigenpairs(lambda X: M @ X, near, 4, StopRule(1e-6))
+    cold = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(500, 12)), 4, StopRule(1e-6))
     assert warm.columns < 0.7 * cold.columns
 
 
 def test_without_an_eigengap_no_angle_is_promised(rng):
     M = symmetric(np.r_[np.ones(6), rng.uniform(0, 0.5, size=100)], rng)
-    found = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(106, 12)), 3, tol=1e-7)
+    found = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(106, 12)), 3, StopRule(1e-7))
     assert found.gap < 1e-6
     assert found.angle > 1e-2
     assert_allclose(found.values, 1.0, atol=1e-9)
@@ -73,7 +73,7 @@ def test_eigenvectors_of_a_projection(rng):
     M = symmetric(rng.uniform(0, 1, size=80), rng)
     H = np.eye(80) - 1 / 80
     found = leading_eigenpairs(
-        lambda X: M @ X, rng.normal(size=(80, 10)), 3, tol=1e-8, project=lambda X: X - X.mean(axis=0)
+        lambda X: M @ X, rng.normal(size=(80, 10)), 3, StopRule(1e-8), project=lambda X: X - X.mean(axis=0)
     )
     assert_allclose(found.vectors.sum(axis=0), 0, atol=1e-10)
     assert subspace_angles(found.vectors, leading(H @ M @ H, 3)[1]).max() < 1e-7
@@ -82,19 +82,19 @@ def test_eigenvectors_of_a_projection(rng):
 def test_eigenvectors_that_follow(rng):
     """Not as accurate as those wanted, but in order, and orthogonal to them."""
     M = symmetric(np.r_[0.8 ** np.arange(40), np.zeros(60)], rng)
-    found = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(100, 8)), 3, tol=1e-8, n_following=9)
+    found = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(100, 8)), 3, StopRule(1e-8), n_following=9)
     vectors = leading(M, 12)[1]
     assert_allclose(np.abs(np.sum(found.following * vectors[:, 3:], axis=0)), 1, atol=1e-3)
     both = np.hstack([found.vectors, found.following])
     assert_allclose(both.T @ both, np.eye(12), atol=1e-10)
-    few = leading_eigenpairs(lambda X: M[:5, :5] @ X, rng.normal(size=(5, 5)), 3, tol=1e-8, n_following=9)
+    few = leading_eigenpairs(lambda X: M[:5, :5] @ X, rng.normal(size=(5, 5)), 3, StopRule(1e-8), n_following=9)
     assert few.following.shape == (5, 2)
-    assert leading_eigenpairs(lambda X: M @ X, rng.normal(size=(100, 8)), 3, tol=1e-8).following.shape == (100, 0)
+    assert leading_eigenpairs(lambda X: M @ X, rng.normal(size=(100, 8)), 3, StopRule(1e-8)).following.shape == (100, 0)
 
 
 def test_all_eigenvectors(rng):
     M = symmetric(rng.uniform(0, 1, size=9), rng)
-    found = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(9, 9)), 9, tol=1e-8)
+    found = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(9, 9)), 9, StopRule(1e-8))
     assert_allclose(found.values, leading(M, 9)[0], atol=1e-10)
 
 
@@ -112,9 +112,9 @@ def test_an_exact_operator_corrects_a_rounded_one(seed):
         return M @ Z
 
     start = rng.normal(size=(400, 16))
-    found = leading_eigenpairs(lambda X: rounded @ X, start, 8, tol=5e-7, exact=exact)
+    found = leading_eigenpairs(lambda X: rounded @ X, start, 8, StopRule(5e-7), exact=exact)
     vectors = leading(M, 8)[1]
-    alone = leading_eigenpairs(lambda X: rounded @ X, start, 8, tol=1e-9)
+    alone = leading_eigenpairs(lambda X: rounded @ X, start, 8, StopRule(1e-9))
     angle = subspace_angles(found.vectors, vectors).max()
     assert angle <= found.angle <= 5e-7
     assert angle < 0.2 * subspace_angles(alone.vectors, vectors).max()
@@ -128,7 +128,7 @@ def test_an_exact_operator_corrects_a_rounded_one(seed):
 def test_a_restart_loses_nothing(rng):
     """A slowly converging problem fills the basis more than once."""
     diagonal = np.linspace(0, 1, 3000)[:, np.newaxis]
-    found = leading_eigenpairs(lambda X: diagonal * X, rng.normal(size=(3000, 10)), 2, tol=1e-5)
+    found = leading_eigenpairs(lambda X: diagonal * X, rng.normal(size=(3000, 10)), 2, StopRule(1e-5))
     assert found.columns > 400
     assert subspace_angles(found.vectors, np.eye(3000)[:, [-1, -2]]).max() <= 1e-4
 
@@ -140,7 +140,7 @@ def test_a_solver_that_gives_up_says_so_and_returns_what_it_has(rng, monkeypatch
     monkeypatch.setattr("datacollab.linalg._eigen._MAX_COLUMNS", 50)
     monkeypatch.setattr("datacollab.linalg._eigen._MAX_BLOCKS", 3)
     diagonal = np.linspace(0, 1, 1000)[:, np.newaxis]
-    found = leading_eigenpairs(lambda X: diagonal * X, rng.normal(size=(1000, 10)), 2, tol=1e-9)
+    found = leading_eigenpairs(lambda X: diagonal * X, rng.normal(size=(1000, 10)), 2, StopRule(1e-9))
     assert not found.converged
     assert_allclose(found.vectors.T @ found.vectors, np.eye(2), atol=1e-10)
     assert_allclose(np.sum(found.vectors**2 * diagonal, axis=0), found.values, rtol=1e-12)
@@ -150,7 +150,7 @@ def test_a_solver_that_gives_up_says_so_and_returns_what_it_has(rng, monkeypatch
 
 def test_a_limit_on_the_columns(rng):
     diagonal = np.linspace(0, 1, 1000)[:, np.newaxis]
-    found = leading_eigenpairs(lambda X: diagonal * X, rng.normal(size=(1000, 10)), 2, tol=1e-9, max_columns=100)
+    found = leading_eigenpairs(lambda X: diagonal * X, rng.normal(size=(1000, 10)), 2, StopRule(1e-9, max_columns=100))
     assert not found.converged
     assert 100 <= found.columns < 120
 
@@ -161,7 +161,7 @@ def test_an_operator_in_single_precision_is_not_asked_for_more(rng):
     rounded = M.astype(np.float32)
     start = rng.normal(size=(300, 12))
     found = leading_eigenpairs(
-        lambda X: (rounded @ X.astype(np.float32)).astype(float), start, 3, tol=1e-6, single=True
+        lambda X: (rounded @ X.astype(np.float32)).astype(float), start, 3, StopRule(1e-6), single=True
     )
     assert found.columns < 250
     assert not found.converged
@@ -174,6 +174,6 @@ def test_an_eigenvector_nearly_missed_is_in_the_bound(rng):
     M = np.diag(np.r_[10, 9, 8.99, rng.uniform(0, 1, size=197)])
     start = np.eye(200)[:, :2]
     start[2, 1] = 0.05
-    found = leading_eigenpairs(lambda X: M @ X, np.hstack([start, rng.normal(size=(200, 2))]), 2, tol=0.01)
+    found = leading_eigenpairs(lambda X: M @ X, np.hstack([start, rng.normal(size=(200, 2))]), 2, StopRule(0.01))
     angle = subspace_angles(found.vectors, np.eye(200)[:, :2]).max()
     assert np.sin(angle) <= found.angle

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 
 import datacollab as dc
 from datacollab.errors import AgreementError, NumericalError, ObfuscationError
-from datacollab.party import explanation_agreement, local_party, party_state
+from datacollab.party import explanation_discrepancy, local_party, party_state
 
 COEFFICIENTS = np.array([2.0, -1.0, 0.5, 0.0])
 
@@ -150,32 +150,25 @@ def test_parties_explain_the_anchor_alike():
     predictors = {party.name: party.predictor(model) for party, model in zip(parties, models, strict=True)}
     common = {name: explained(each, anchor[:10], anchor) for name, each in predictors.items()}
     own = {name: explained(each, anchor[:10], tables[name]) for name, each in predictors.items()}
-    found = explanation_agreement(common, dict.fromkeys(common, anchor))
-    assert found.parties == (0, 1)
-    assert found.discrepancy < 1e-8
-    assert found.ranks[0, 1] == pytest.approx(1.0)
+    assert explanation_discrepancy(common, dict.fromkeys(common, anchor)) < 1e-8
     for backgrounds in (dict(enumerate(tables)), {0: anchor}):
         with pytest.raises(AgreementError, match="backgrounds"):
-            explanation_agreement(own, backgrounds)
-    assert explanation_agreement(own, dict.fromkeys(own, anchor)).discrepancy > 0.01
+            explanation_discrepancy(own, backgrounds)
+    assert explanation_discrepancy(own, dict.fromkeys(own, anchor)) > 0.01
 
 
 def test_discrepancies_of_two_parties_are_as_defined():
     north, south = np.array([[3.0, 0.0], [0.0, 4.0]]), np.array([[3.0, 1.0], [2.0, 4.0]])
-    one = dict.fromkeys([0, 1, "north", "south"], north)
-    found = explanation_agreement({"north": north, "south": south}, one)
-    assert found.discrepancy == pytest.approx(np.sqrt(5 / (25 + 30)))
-    assert found.values[0, 1] == found.values[1, 0] == found.discrepancy
-    assert found.values[0, 0] == 0.0
-    # Mean sizes (1.5, 2) and (2.5, 2.5): of the second no column is the larger one.
-    assert found.importance[0, 1] == pytest.approx(np.sqrt(1.25 / (6.25 + 12.5)))
-    assert np.isnan(found.ranks[0, 1])
-    assert explanation_agreement({0: north, 1: north[:, ::-1]}, one).ranks[0, 1] == pytest.approx(-1.0)
+    one = dict.fromkeys(["north", "south", "west"], north)
+    assert explanation_discrepancy({"north": north, "south": south}, one) == pytest.approx(np.sqrt(5 / (25 + 30)))
+    # Of three parties it is the mean over pairs, of which one agrees.
+    between = explanation_discrepancy({"north": north, "south": south, "west": north}, one)
+    assert between == pytest.approx(2 / 3 * np.sqrt(5 / (25 + 30)))
     with pytest.raises(AgreementError, match="at least two"):
-        explanation_agreement({"north": north}, one)
+        explanation_discrepancy({"north": north}, one)
     with pytest.raises(AgreementError, match="same rows"):
-        explanation_agreement({"north": north, "south": south[:1]}, one)
+        explanation_discrepancy({"north": north, "south": south[:1]}, one)
     shap = pytest.importorskip("shap")
     named = shap.Explanation(south, feature_names=["b", "a"])
     with pytest.raises(AgreementError, match="same rows, columns"):
-        explanation_agreement({"north": shap.Explanation(north, feature_names=["a", "b"]), "south": named}, one)
+        explanation_discrepancy({"north": shap.Explanation(north, feature_names=["a", "b"]), "south": named}, one)

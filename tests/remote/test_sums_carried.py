@@ -1,6 +1,6 @@
 """Files of a project that shares sums, by a folder that all reach."""
 
-from datacollab.cli._remote import next_commands
+from datacollab.cli._remote_commands import next_commands
 from datacollab.remote import Kept, MemberFolder, StoreRemote, pull, push
 from sums_world import new_sums_world
 

@@ -13,7 +13,7 @@ from survival_examples import made_up, naive_log_likelihood, whas500
 from datacollab.errors import AgreementError, DataCollabWarning, NotConvergedError, NumericalError
 from datacollab.survival import CoxRegression
 from datacollab.survival._cox import StratumRiskSets, partial_likelihood
-from datacollab.survival._rows import SurvivalRows
+from datacollab.survival._survival_rows import SurvivalRows
 from datacollab.targets import coarsen_times, survival_target, usual_time_step
 
 TIES = ["efron", "breslow"]

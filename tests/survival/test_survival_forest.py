@@ -8,7 +8,7 @@ from survival_examples import made_up
 from datacollab.errors import AgreementError
 from datacollab.survival import CoxRegression, SurvivalForest
 from datacollab.survival._baseline import nelson_aalen_of
-from datacollab.survival._rows import check_rows
+from datacollab.survival._survival_rows import check_rows
 from datacollab.targets import survival_target
 
 

@@ -166,7 +166,7 @@ def test_the_log_rank_test_is_the_score_test_of_a_cox_regression():
     _, y = made_up(80)
     groups = np.random.default_rng(1).integers(2, size=80)
     from datacollab.survival._cox import StratumRiskSets, partial_likelihood
-    from datacollab.survival._rows import check_rows
+    from datacollab.survival._survival_rows import check_rows
 
     rows = check_rows(CoxRegression(), groups[:, None].astype(float), y, None, None)
     at = partial_likelihood(np.zeros(1), [StratumRiskSets.of(rows, efron=True)])

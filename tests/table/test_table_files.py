@@ -21,7 +21,7 @@ from python_calamine import CalamineWorkbook
 from datacollab._notices import notices_to
 from datacollab.errors import ExchangeError
 from datacollab.folder.log import locked
-from datacollab.table import Column, _sheet, encode_table, read_table, table_batches, write_table
+from datacollab.table import Column, _workbook, encode_table, read_table, table_batches, write_table
 
 SECRET = "Anna Huber"
 SUFFIXES = ["csv", "parquet", "pq", "arrow", "feather"]
@@ -353,7 +353,7 @@ def test_a_workbook_leaves_missing_entries_empty_and_writes_nothing_elsewhere(tm
     ],
 )
 def test_what_a_sheet_does_not_hold_is_refused_with_the_way_on(monkeypatch, tmp_path, what, most, table):
-    monkeypatch.setitem(_sheet._MOST, what, most)
+    monkeypatch.setitem(_workbook._MOST_HELD, what, most)
     with pytest.raises(ExchangeError, match=rf"holds {most} {what} at most, .* ending in \.csv") as caught:
         write_table(tmp_path / "t.xlsx", [table[:2], table[2:]])
     assert caught.value.code == "TOO_LARGE"

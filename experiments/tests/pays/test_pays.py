@@ -12,7 +12,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import Ridge
 from sklearn.neighbors import NearestCentroid
 
-from datacollab._recommended import own_weight
+from datacollab.own._combined_model import own_weight
 from datacollab.party import fit_own_model
 from datacollab.sums import CommonMap, RidgeSums, recommended
 from datacollab_experiments.harness import ResultStore, read_outcomes, run_tasks, write_rows

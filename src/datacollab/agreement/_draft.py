@@ -10,8 +10,8 @@ import numpy as np
 
 from .._entries import invalid, refuse_if
 from .._frames import MOST_OUTSIDE
-from .._recommended import recommended
 from ..bundle import PublicKey
+from ..sums._recommended import recommended
 from ..table import Column, ColumnFinding, Diagnosis, diagnose, rare_classes, target_entries
 from ._draft_options import DraftOptions
 from ._draft_task import draft_task, target_findings, trim_tail, widen_range

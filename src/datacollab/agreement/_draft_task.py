@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._entries import check_choice, invalid, join_names, refuse_if
+from .._entries import NO_AND_YES, check_choice, invalid, join_names, positive_class, refuse_if
 from .._frames import MISSING, UNKNOWN, label_text
-from .._positive import NO_AND_YES, positive_class
 from .._typing import FloatArray
 from ..sums import fences
 from ..table import MOST_CATEGORIES, ColumnFinding, NotNumericError, as_numbers, label_codes

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from .._entries import check_choice, check_limits, check_text, join_names, refuse_if
-from .._recommended import MOST_COLUMNS
 from ..bundle import PublicKey, canonical_json, digest, spell
 from ..errors import ExchangeError
+from ..sums._recommended import MOST_COLUMNS
 from ..table import Schema, Target
 from ._sharing import Sharing, check_sharing
 from ._task import Task

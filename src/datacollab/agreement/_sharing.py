@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from unicodedata import category, normalize
 
 from .._entries import check_choice, check_limits, check_text, invalid, join_names, refuse_if
-from .._recommended import TABLE, columns_alike
 from ..bundle import PublicKey
 from ..errors import ExchangeError
+from ..sums._recommended import TABLE, columns_alike
 from ..table import Column
 from ._task import Task
 

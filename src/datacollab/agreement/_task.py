@@ -20,9 +20,9 @@ from .._entries import (
     check_text,
     invalid,
     join_names,
+    positive_class,
     refuse_if,
 )
-from .._positive import positive_class
 from ..table import Target
 from ..targets import TargetKind
 

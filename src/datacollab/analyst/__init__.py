@@ -1,6 +1,6 @@
 """The analyst's side: align the parties' shares, and train on them.  Never imports ``party``."""
 
-from .._methods import METHODS, Method
+from .._by_name import METHODS, Method
 from ._analyst import Analyst, Collaboration
 from ._choice import Candidate, Selection
 from ._clustering import Clustering, Integrated, cluster, integrate, novelty

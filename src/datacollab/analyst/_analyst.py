@@ -221,7 +221,7 @@ class Analyst:
     Collaboration(parties=['clinic', 'hospital'], integrator=LTI, estimator=LogisticRegression)
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         integrator: BaseIntegrator | Sequence[BaseIntegrator] | str = "auto",
         estimator: Any = "auto",

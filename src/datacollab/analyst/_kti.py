@@ -214,7 +214,7 @@ class KTI(BaseIntegrator):
     target_: FloatArray
     eigenvalues_: FloatArray
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         n_components: int = USUAL,
         *,

@@ -279,7 +279,7 @@ class KTICV(BaseIntegrator):
     gammas_: dict[PartyName, float]
     solver_: str
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         n_components: int | Sequence[int] = (16, 32),
         *,

@@ -22,6 +22,7 @@ from ..linalg import (
     KernelBlocks,
     LeadingEigenpairs,
     PanelCholesky,
+    StopRule,
     add_sparse_to_lower,
     add_to_lower,
     cast,
@@ -204,14 +205,12 @@ def definite(party: PartyName, alpha: float) -> Iterator[None]:
 
 logger = logging.getLogger(__name__)
 
-_SURROGATE_TOLERANCES = {np.float32: (2e-2, 1e-3), np.float64: (5e-3, 1e-5)}
-"""Bound on the sine of the angle to the exact eigenvectors of the surrogate, whose objective is off by the square, and
-the eigengap, relative to the largest eigenvalue, down to which it holds; by the type of the features."""
-_ROUGH = (0.3, 0.03)
-"""Those where more landmarks follow, and nothing but the objective matters, to a few per cent of what a doubling
-changes."""
-_COARSE = (1.0, 0.03)
-"""Those for a start from few landmarks."""
+_FINE = {np.float32: StopRule(2e-2, 1e-3), np.float64: StopRule(5e-3, 1e-5)}
+"""The end of a search on the surrogate, by the type of the features; the objective is off by the angle's square."""
+_ROUGH = StopRule(0.3, 0.03)
+"""Where more landmarks follow, and nothing but the objective matters, to a few per cent of what a doubling changes."""
+_COARSE = StopRule(1.0, 0.03)
+"""For a start from few landmarks."""
 _UNEXPLAINED = 0.3
 """Share of a kernel's trace that so many landmarks as a quarter of the rows, or as are taken at most, must explain
 all but."""
@@ -388,9 +387,9 @@ def _double_landmarks(
         operator = problem.operator(trace)
         # More landmarks are of no use if these explain all that rounding leaves.
         exhausted = max(shares) == 0
-        fine = _SURROGATE_TOLERANCES[feature_dtype(problem.alpha, rank, n)]
-        tolerances = fine if is_last or exhausted else _ROUGH
-        pairs = _minimise(problem, operator, engine, states, start, tolerances, n_following=_FOLLOWING * k)
+        fine = _FINE[feature_dtype(problem.alpha, rank, n)]
+        stop = fine if is_last or exhausted else _ROUGH
+        pairs = _minimise(problem, operator, engine, states, start, stop, n_following=_FOLLOWING * k)
         solved = engine.gather(_Restricted.functions, states, pairs.vectors)
         before = missed
         # tr(Z' P_k Z) of the k columns of a party is the part that its function reproduces.
@@ -402,7 +401,7 @@ def _double_landmarks(
         if is_last or is_enough:
             break
         rank = following
-    if tolerances == _ROUGH:
+    if stop == _ROUGH:
         # The doubling ended after a rough solution, which is now made as good as the features permit.
         pairs = _minimise(problem, operator, engine, states, start, fine)
         solved = engine.gather(_Restricted.functions, states, pairs.vectors)
@@ -466,7 +465,7 @@ def _minimise(
     engine: Engine,
     states: list[Any],
     start: Array,
-    tolerances: tuple[float, float],
+    stop: StopRule,
     n_following: int = 0,
 ) -> LeadingEigenpairs:
     """Minimise over targets with every smoother replaced by that of the landmarks."""
@@ -478,8 +477,7 @@ def _minimise(
         apply,
         start,
         problem.n_components,
-        tol=tolerances[0],
-        small_gap=tolerances[1],
+        stop,
         project=centre if problem.center else None,
         n_following=n_following,
     )
@@ -540,13 +538,9 @@ def _functions(features: LandmarkFeatures, gram: FloatArray, Z: Array) -> tuple[
     return features.expansion(weights), moments.T @ weights
 
 
-_TOLERANCE = 5e-7
-"""Bound on the sine of the angle to the exact subspace."""
-_SMALL_GAP = 1e-5
-"""Eigengap, relative to the largest eigenvalue, down to which the angle is bounded so."""
-_SINGLE_TOLERANCE = 1e-3
-"""That bound in single precision; the objective is off by its square."""
-_SINGLE_SMALL_GAP = 1e-3
+_EXACT = StopRule(5e-7, small_gap=1e-5)
+_SINGLE = StopRule(1e-3, small_gap=1e-3)
+"""The end of a search for the exact subspace, and in single precision; the objective is off by the square of `tol`."""
 
 
 def solve_dense(problem: TargetProblem, engine: Engine) -> Solution:
@@ -648,9 +642,9 @@ def _target_by_inverse(M: FloatArray, k: int, center: bool) -> tuple[FloatArray,
     start = np.random.default_rng(0).normal(size=(len(M), k))
     if center:
         constant = solve(np.ones((len(M), 1)))
-        pairs = leading_eigenpairs(solve_centred, start, k, tol=_TOLERANCE, small_gap=_SMALL_GAP, project=centre)
+        pairs = leading_eigenpairs(solve_centred, start, k, _EXACT, project=centre)
     else:
-        pairs = leading_eigenpairs(solve, start, k, tol=_TOLERANCE, small_gap=_SMALL_GAP)
+        pairs = leading_eigenpairs(solve, start, k, _EXACT)
     if not pairs.converged:
         return None
     gap = 1 / (pairs.values[-1] - pairs.gap) - 1 / pairs.values[-1]
@@ -725,12 +719,10 @@ def _solve_streamed(
         approximate,
         start,
         problem.n_components,
-        tol=_SINGLE_TOLERANCE if single else _TOLERANCE,
+        replace(_SINGLE if single else _EXACT, max_columns=max_columns),
         exact=exact if correct else None,
         single=single,
-        small_gap=_SINGLE_SMALL_GAP if single else _SMALL_GAP,
         project=centre if problem.center else None,
-        max_columns=max_columns,
     )
     logger.info("eigenvectors after %d columns, angle at most %.1e", pairs.columns, pairs.angle)
     out_of_patience = max_columns is not None and pairs.columns >= max_columns

@@ -11,8 +11,7 @@ from sklearn.utils import check_array, check_random_state
 
 from .._frames import are_missing, plain_column, plain_table, row_keys
 from .._require import require
-from .._secrets import fresh_generator
-from .._validation import FloatArray, check_single_targets
+from .._validation import FloatArray, check_single_targets, fresh_generator
 from ..errors import AnchorError
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._recommended import recommended
 from .._typing import FloatArray
 from ..agreement import Project, Task, are_declared_alike
 from ..study import (
@@ -24,6 +23,7 @@ from ..study import (
     Survival,
 )
 from ..sums import RidgeSums, read_mask_card
+from ..sums._recommended import recommended
 
 __all__ = ["DELTA", "fewest_rows", "plan_of", "purpose_of_model", "study_columns", "study_statistics", "study_table"]
 

@@ -171,7 +171,7 @@ class WorkFolder:
 def add_step(app: typer.Typer, name: str) -> None:
     """Add the command of a step, such as ``party install``, to its group; it ends as `reported` says.
 
-    Its module, here ``_party``, is imported when the command runs. The function of its verb there takes the report,
+    Its module, here ``_party_commands``, is imported when the command runs. The function of its verb takes the report,
     the folder if the step has one, and the inputs by their names.
     """
     step = (STEPS | COMMANDS)[name]
@@ -225,7 +225,7 @@ def _find_function(name: str) -> Callable[..., None]:
     if hasattr(builtins, verb):
         # `data list`: a function of that name would hide Python's own.
         verb += "_"
-    function: Callable[..., None] = getattr(import_module(f"._{role}", __package__), verb)
+    function: Callable[..., None] = getattr(import_module(f"._{role}_commands", __package__), verb)
     return function
 
 

@@ -342,7 +342,7 @@ _OFF_STEP = 1e-6
 
 
 @one_thread
-def estimate_effect(
+def estimate_effect(  # noqa: PLR0913
     shares: Iterable[Share],
     integrator: BaseIntegrator,
     *,

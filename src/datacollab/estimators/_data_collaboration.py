@@ -6,6 +6,7 @@ import secrets
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -38,6 +39,16 @@ from ._arguments import Tables, compare_targets, join_parties, one_per_anchor_ro
 from ._roles import BaseDataCollaboration, PlayedRoles, by_party, clone_with_seeds, predict_by_party, refuse_unquoted
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SumsTask:
+    """The targets that are summed up: their classes, or else the range and scale of numbers, and epsilon if bounded."""
+
+    classes: NDArray[Any] | None = None
+    limits: tuple[float, float] | None = None
+    scale: str | None = None
+    epsilon: float | None = None
+
+
 class PlayedSums:
     """A common model from masked sums, and the models that parties predict with, each beside one of its own."""
 
@@ -49,12 +60,9 @@ class PlayedSums:
         anchor: Any,
         anchor_target: NDArray[Any] | None,
         *,
-        classes: NDArray[Any] | None,
-        limits: tuple[float, float] | None,
-        epsilon: float | None,
+        task: SumsTask,
         random_state: np.random.RandomState | None,
         space: CommonSpace | None = None,
-        scale: str | None = None,
     ) -> None:
         if len(rows) < FEWEST_PARTIES:
             raise AgreementError(
@@ -63,20 +71,20 @@ class PlayedSums:
             )
         if anchor_target is not None:
             anchor_target = one_per_anchor_row(anchor_target, np.shape(anchor)[0])
-            compare_targets(y, anchor_target, are_classes=classes is not None)
+            compare_targets(y, anchor_target, are_classes=task.classes is not None)
         draw = secrets.token_bytes if random_state is None else random_state.bytes
         keys = {party: MaskKey(draw(32)) for party in rows}
         self.space = CommonSpace(anchor, draw(32), unknown="warn") if space is None else space
-        known = None if classes is None else tuple(classes.tolist())
+        classes = None if task.classes is None else tuple(task.classes.tolist())
         self.plan = SumsPlan(
             {party: key.public for party, key in keys.items()},
             n_components=self.space.n_components,
-            classes=known,
-            limits=limits,
+            classes=classes,
+            limits=task.limits,
             noise=self.space.recommended.noise,
             least_penalty=self.space.recommended.least_penalty,
-            scale=scale,
-            epsilon=epsilon,
+            scale=task.scale,
+            epsilon=task.epsilon,
         )
         messages = []
         # All rows are encoded at once, so that one warning tells of new categories.
@@ -155,7 +163,7 @@ class _Supervised(BaseDataCollaboration):
 
     sums_: PlayedSums
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         obfuscator: Any = None,
         integrator: BaseIntegrator | str | None = None,
@@ -232,16 +240,14 @@ class _Supervised(BaseDataCollaboration):
                     f"X has {len(extra)} columns that the anchor lacks: {extra[:10]!r}."
                     f"{spelt_otherwise(extra, list(anchor.columns))} Leave them out of X, or add them to the anchor."
                 )
-            options = self._target_options(target)
+            task = replace(self._sums_task(target), epsilon=self.epsilon)
             self.sums_ = PlayedSums(
-                *(X, target, by_party(names), anchor, anchor_target),
-                epsilon=self.epsilon,
-                random_state=random_state,
-                **options,
+                X, target, by_party(names), anchor, anchor_target, task=task, random_state=random_state
             )
             if constant := self.sums_.model.constant_classes:
+                n_classes = len(np.unique(target))
                 warnings.warn(
-                    f"The total says hardly more of {len(constant)} of {len(options['classes'])} classes than their "
+                    f"The total says hardly more of {len(constant)} of {n_classes} classes than their "
                     "shares of rows, from which probabilities differ little: they have too few rows for its noise, or "
                     "nothing to do with the columns. Add rows of them, or labelled public rows with anchor_target.",
                     FewEventsWarning,
@@ -294,7 +300,7 @@ class _Supervised(BaseDataCollaboration):
         """Return targets in the type of the task, by which graphs read the anchor's."""
 
     @abstractmethod
-    def _target_options(self, target: NDArray[Any]) -> dict[str, Any]:
+    def _sums_task(self, target: NDArray[Any]) -> SumsTask:
         """Return the classes, or the range, of a target that is summed up."""
 
 
@@ -414,8 +420,8 @@ class DataCollaborationClassifier(ClassifierMixin, _Supervised):
             check_classification_targets(target)
         return target
 
-    def _target_options(self, target: NDArray[Any]) -> dict[str, Any]:
-        return {"classes": np.unique(target), "limits": None}
+    def _sums_task(self, target: NDArray[Any]) -> SumsTask:
+        return SumsTask(classes=np.unique(target))
 
 
 class DataCollaborationRegressor(RegressorMixin, _Supervised):
@@ -453,7 +459,7 @@ class DataCollaborationRegressor(RegressorMixin, _Supervised):
         "scale": [StrOptions({"log"}), None],
     }
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         obfuscator: Any = None,
         integrator: BaseIntegrator | str | None = None,
@@ -500,7 +506,7 @@ class DataCollaborationRegressor(RegressorMixin, _Supervised):
                 "DataCollaborationClassifier."
             ) from None
 
-    def _target_options(self, target: NDArray[Any]) -> dict[str, Any]:
+    def _sums_task(self, target: NDArray[Any]) -> SumsTask:
         if self.scale == "log" and (target < 0).any():
             raise ValueError(
                 f"{type(self).__name__}: scale='log' is for y of 0 or more, and {(target < 0).sum()} of {len(target)} "
@@ -528,7 +534,7 @@ class DataCollaborationRegressor(RegressorMixin, _Supervised):
             high += half
         if self.scale is not None:
             low = max(0.0, low)
-        return {"classes": None, "limits": (low, high), "scale": self.scale}
+        return SumsTask(limits=(low, high), scale=self.scale)
 
 
 class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
@@ -589,7 +595,7 @@ class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
     collaboration_: Clustering
     labels_: NDArray[np.intp]
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         obfuscator: Any = None,
         integrator: BaseIntegrator | None = None,
@@ -698,7 +704,7 @@ class DataCollaborationSurvival(BaseDataCollaboration):
     __metadata_request__predict_survival: ClassVar = {"groups": True}
     _of_parties = ("time_step",)
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         obfuscator: Any = None,
         integrator: BaseIntegrator | None = None,

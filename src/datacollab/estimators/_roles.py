@@ -29,9 +29,9 @@ from sklearn.utils import _safe_indexing, check_array, check_random_state
 from sklearn.utils._tags import get_tags
 from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, validate_data
 
+from .._by_name import takes_numbers_alone
 from .._encoder import TableEncoder
 from .._frames import has_numbers_alone, plain_column, plain_table
-from .._obfuscators import takes_numbers_alone
 from .._typing import DefaultNumber
 from .._validation import FloatArray, HasMethods, PartyName, StrOptions, count_missing
 from ..analyst import KTI, Analyst, BaseIntegrator, Collaboration

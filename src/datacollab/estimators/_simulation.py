@@ -29,7 +29,7 @@ from ..own import CombinedModel, fit_own_model
 from ..party import CommonSpace
 from ..sums import FEWEST_PARTIES
 from ._arguments import check_anchor, compare_targets, one_per_anchor_row
-from ._data_collaboration import DataCollaborationClassifier, DataCollaborationRegressor, PlayedSums
+from ._data_collaboration import DataCollaborationClassifier, DataCollaborationRegressor, PlayedSums, SumsTask
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -234,7 +234,7 @@ def _words(metric: str) -> str:
 
 
 @one_thread
-def simulate_parties(
+def simulate_parties(  # noqa: PLR0913
     X: Any,
     y: ArrayLike,
     *,
@@ -326,7 +326,7 @@ def simulate_parties(
     taken = np.sort(random.permutation(n_rows)[:_MOST_ROWS])
     X = _safe_indexing(X, taken)
     target = target[taken]
-    options = like._target_options(target)
+    sums_task = like._sums_task(target)
     if not is_number:
         _check_classes(target)
     n_test = len(target) // 3
@@ -363,7 +363,7 @@ def simulate_parties(
             known = labels if labels is None else labels[some]
         # Chance decides which categories the public rows of a draw lack.
         space = CommonSpace(public, random.bytes(32), unknown="allow")
-        draw = _Draw(X, target, test, public, known, space, options)
+        draw = _Draw(X, target, test, public, known, space, sums_task)
         for setting, (k, each) in enumerate(settings):
             if progress is not None:
                 progress(place * len(settings) + setting, n_draws * len(settings), f"{k} parties of {each} rows")
@@ -442,19 +442,17 @@ def _describe_public(n_public: int, n_anchors: int, labels: NDArray[Any] | None)
 class _Draw:
     """The rows of one draw: as given, as numbers, and in the common map; public rows with targets come last."""
 
-    def __init__(
-        self, X: Any, y: Any, test: Any, public: Any, labels: Any, space: CommonSpace, options: dict[str, Any]
-    ) -> None:
+    def __init__(self, X: Any, y: Any, test: Any, public: Any, labels: Any, space: CommonSpace, task: SumsTask) -> None:
         self.X = X
         self.test = test
         self.public = public
         self.labels = labels
         self.space = space
-        self.options = options
+        self.task = task
         self.Z = space.encode(X)
         self.V = space.transform(X)
         self.y = y
-        self.classes = options["classes"]
+        self.classes = task.classes
         if labels is not None:
             has = ~are_missing(labels)
             self.Z = np.vstack([self.Z, space.encode(public)[has]])
@@ -470,8 +468,8 @@ class _Draw:
 
     def scores(self, parties: Any, learners: tuple[Any, ...], random: np.random.RandomState) -> FloatArray:
         """Return the scores of all ways with these parties' rows, shape (n_ways, n_metrics)."""
-        setting: dict[str, Any] = {"epsilon": None, "random_state": random, "space": self.space}
-        sums = PlayedSums(self.X, self.y, parties, self.public, self.labels, **self.options, **setting)
+        setting: dict[str, Any] = {"task": self.task, "random_state": random, "space": self.space}
+        sums = PlayedSums(self.X, self.y, parties, self.public, self.labels, **setting)
         self.n_numbers = sums.plan.statistic.n_numbers
         own = [np.concatenate([rows, self.shared]) for rows in parties.values()]
         # Labelled public rows are everybody's: all ways learn from them.

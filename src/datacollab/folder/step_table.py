@@ -50,7 +50,7 @@ class Input:
     most: float | None = None
     metavar: str | None = None
     known: str | tuple[str, ...] = ()
-    """The allowed names, or where they are, such as ``_obfuscators:OBFUSCATORS``; empty if any is allowed."""
+    """The allowed names, or where they are, such as ``_by_name:OBFUSCATORS``; empty if any is allowed."""
     is_many: bool = False
     """Whether it may be given several times."""
     endings: tuple[str, ...] = ()

@@ -18,6 +18,7 @@ from ._array_api import (
 from ._eigen import (
     ColumnSpace,
     LeadingEigenpairs,
+    StopRule,
     add_sparse_to_lower,
     basis_capacity,
     centre_columns,
@@ -32,8 +33,7 @@ from ._eigen import (
     smallest_eigenpairs,
     smallest_eigenpairs_centred,
 )
-from ._gaussian_mechanism import SMALLEST_DELTA, gaussian_delta, gaussian_epsilon, gaussian_sigma
-from ._gaussian_noise import below_zero, largest_noise
+from ._gaussian_noise import SMALLEST_DELTA, below_zero, gaussian_delta, gaussian_epsilon, gaussian_sigma, largest_noise
 from ._kernel_ridge import (
     RidgePath,
     WeightedRidgePath,
@@ -61,8 +61,8 @@ from ._ranking import (
 )
 
 __all__ = ["ARRAY_KERNELS", "FEWEST_OF_A_CLASS", "MEDIAN_ROWS", "SMALLEST_DELTA", "ColumnSpace", "Kernel"]
-__all__ += ["KernelBlocks", "LeadingEigenpairs", "PanelCholesky", "RidgePath", "WeightedRidgePath", "add_gram"]
-__all__ += ["add_sparse_to_lower", "add_tall_product", "add_to_lower", "add_wide_product", "as_precise_as"]
+__all__ += ["KernelBlocks", "LeadingEigenpairs", "PanelCholesky", "RidgePath", "StopRule", "WeightedRidgePath"]
+__all__ += ["add_gram", "add_sparse_to_lower", "add_tall_product", "add_to_lower", "add_wide_product", "as_precise_as"]
 __all__ += ["auc_difference", "auc_with_interval", "basis_capacity", "below_zero", "cast", "centre_columns"]
 __all__ += ["centre_lower", "column_space", "device_memory", "entropy", "find_threshold", "fix_signs"]
 __all__ += ["full_ridge_path", "gaussian_delta", "gaussian_epsilon", "gaussian_sigma", "groups_of_several"]

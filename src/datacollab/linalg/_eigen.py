@@ -274,6 +274,25 @@ class LeadingEigenpairs:
         return min(1.0, self.residual / self.certain_gap) if self.certain_gap > 0 else 1.0
 
 
+@dataclass(frozen=True)
+class StopRule:
+    """When a search for eigenvectors ends.
+
+    Attributes
+    ----------
+    tol : float
+        Largest residual, over the eigengap, with which it ends: a bound of the sine of the angle.
+    small_gap : float
+        Eigengap, relative to the largest eigenvalue, that is taken in place of a smaller one.
+    max_columns : int or None
+        Right-hand sides after which it ends in any case.
+    """
+
+    tol: float
+    small_gap: float = 1e-3
+    max_columns: int | None = None
+
+
 class _Basis:
     """Orthonormal columns, their images, and the operator restricted to them, which is small and NumPy's."""
 
@@ -350,21 +369,17 @@ def leading_eigenpairs(
     operator: Operator,
     start: Array,
     k: int,
+    stop: StopRule,
     *,
-    tol: float,
     exact: Operator | None = None,
     single: bool = False,
-    small_gap: float = 1e-3,
     project: Operator | None = None,
     n_following: int = 0,
-    max_columns: int | None = None,
 ) -> LeadingEigenpairs:
     """Find the ``k`` largest eigenpairs of a symmetric operator on arrays of shape (n, m).
 
-    It starts from approximate eigenvectors, shape (n, m), with random columns if these are few.  It stops if the
-    residual, a bound for the angle, is at most ``tol`` times the eigengap, or times ``small_gap`` times the largest
-    eigenvalue if that is more; and after ``max_columns`` right-hand sides in any case.  Beyond the k it returns
-    ``n_following`` approximate eigenvectors, if there are so many.
+    It starts from approximate eigenvectors, shape (n, m), with random columns if these are few.  Beyond the k it
+    returns ``n_following`` approximate eigenvectors, if there are so many.
 
     ``exact`` is the same operator without the rounding of single precision, applied to k columns, mostly once.  The
     residual is formed from its images and approximate images of the small correction to them.  ``single`` says that
@@ -393,7 +408,7 @@ def leading_eigenpairs(
             residuals = images - ahead * like(values[:block], ahead)
             norms = column_norms(residuals)
             gap, certain_gap = _gaps(values, norms, k)
-            unit = max(certain_gap, small_gap * scale)
+            unit = max(certain_gap, stop.small_gap * scale)
             seen = float(np.linalg.norm(norms[:k]))
             noise = rounding * scale
             # Rounded images still help where the residual is well above their noise, and at first above the switch.
@@ -404,7 +419,7 @@ def leading_eigenpairs(
                 enough = 3 * noise
             if exact is None or passes == _MAX_PASSES or seen > enough:
                 break
-            if passes and seen + noise <= tol * unit:
+            if passes and seen + noise <= stop.tol * unit:
                 break
             # Orthonormal but for rounding.
             Z, R = array_namespace(ahead).linalg.qr(ahead[:, :k])
@@ -422,12 +437,12 @@ def leading_eigenpairs(
             residual += noise
         # Below the rounding of its images the operator says nothing more.
         silent = is_rounded and seen <= noise and (exact is None or passes == _MAX_PASSES)
-        if (residual <= tol * unit and step >= _FEWEST_STEPS) or basis.size >= n or silent:
+        if (residual <= stop.tol * unit and step >= _FEWEST_STEPS) or basis.size >= n or silent:
             break
-        if max_columns is not None and applied >= max_columns:
+        if stop.max_columns is not None and applied >= stop.max_columns:
             break
         # Residuals of eigenvectors that are found add nothing to the basis.
-        wanted = norms > 1e-3 * tol * unit
+        wanted = norms > 1e-3 * stop.tol * unit
         if not wanted.any():
             break
         if basis.size + wanted.sum() > basis.capacity:
@@ -447,7 +462,7 @@ def leading_eigenpairs(
         certain_gap=certain_gap,
         following=basis.columns @ like(coordinates[:, k : k + n_following], ahead),
         columns=applied,
-        converged=residual <= tol * unit,
+        converged=residual <= stop.tol * unit,
         anchored=Y[:k, :k] if passes else None,
         correction=basis.columns[:, k:] @ Y[k:, :k] if passes else None,
     )

@@ -12,8 +12,8 @@ from scipy import special
 from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score, brier_score_loss
 
+from .._entries import positive_class
 from .._frames import are_missing
-from .._positive import positive_class
 from .._typing import FloatArray
 
 LEVEL = 0.95

@@ -10,12 +10,12 @@
 from ._benefit import Benefit, Estimate, Side
 from ._combined_model import MOST_OWN_ROWS, CombinedModel, OwnModel, fit_own_model
 from ._distil import AnchorRidge, DistilledModel, distil_predictions, fit_to_predictions
-from ._explanations import ExplanationAgreement, explanation_agreement
+from ._explanations import explanation_discrepancy
 from ._local_party import LocalParty, PartyPredictor, TableForm, check_one_per_row, list_components
 from ._personal_model import PersonalModel, personal_model, personal_state, personalise
 from ._state import local_party, party_state
 
 __all__ = ["MOST_OWN_ROWS", "AnchorRidge", "Benefit", "CombinedModel", "DistilledModel", "Estimate"]
-__all__ += ["ExplanationAgreement", "LocalParty", "OwnModel", "PartyPredictor", "PersonalModel", "Side", "TableForm"]
-__all__ += ["check_one_per_row", "distil_predictions", "explanation_agreement", "fit_own_model", "fit_to_predictions"]
+__all__ += ["LocalParty", "OwnModel", "PartyPredictor", "PersonalModel", "Side", "TableForm"]
+__all__ += ["check_one_per_row", "distil_predictions", "explanation_discrepancy", "fit_own_model", "fit_to_predictions"]
 __all__ += ["list_components", "local_party", "party_state", "personal_model", "personal_state", "personalise"]

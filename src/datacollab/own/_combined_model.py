@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from .._frames import are_missing, plain_column
-from .._recommended import own_weight
 from .._typing import FloatArray
 from ..errors import AgreementError
 from ..sums import RidgeSums, SumsModel
@@ -34,6 +34,12 @@ _LEAST_PROBABILITY = 1e-3
 # Where models are compared, smaller probabilities count as this, so that no single row decides.
 _LEAST_JUDGED = 0.01
 _WEIGHTS = np.linspace(0.0, 1.0, 21)
+_OWN_SHARE = 0.5
+# Of 13 rules on 17 tables, with 3 to 20 parties of 50 to 400 rows: with this one the mean of both models lost 3.0 %
+# less (log loss or error) than the common model, and at worst 1.0 % more; .65 in place of .5 lost 3.5 % less, and 1.5 %
+# more.  With a better common model (columns of ranks) both gained 2.5 to 2.7 %.  On digits, mnist and fashion-mnist
+# weights from .2 on cost accuracy, one half up to .07, and .1 brought .002: there the own model has none.
+
 # Part of its usual weight that an own model keeps if it does not predict better than the classes' shares, or the mean:
 # a mean with a poor model still often loses less than the better one alone.
 _DOUBTED = 0.25
@@ -353,3 +359,16 @@ def _on_all_classes(
     shares = common.copy()
     shares[:, columns] = known * common[:, columns].sum(axis=1, keepdims=True)
     return shares
+
+
+def own_weight(n_own: float, n_total: float) -> float:
+    """Return an own model's usual weight in its mean with the common one: half the root of its part of all rows.
+
+    ``n_own`` counts the labelled public rows that it learnt from, too.
+
+    Examples
+    --------
+    >>> own_weight(100, 400)
+    0.25
+    """
+    return _OWN_SHARE * math.sqrt(n_own / max(n_own, n_total, 1.0))

@@ -3,45 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ExplanationAgreement:
-    r"""How far explanations of the same rows differ between parties.
+def explanation_discrepancy(explanations: Mapping[PartyName, Any], backgrounds: Mapping[PartyName, ArrayLike]) -> float:
+    r"""Return how far parties' explanations of the same rows differ, measured from the same background.
 
-    Attributes
-    ----------
-    parties : tuple of str or int
-    values, importance : ndarray of shape (n_parties, n_parties)
-        Discrepancy of all values, :math:`\|\Phi_k - \Phi_l\| / \sqrt{\|\Phi_k\|^2 + \|\Phi_l\|^2}`: 0 where they are
-        the same, 1 where they have nothing to do with each other; and that of the columns' mean absolute values.
-    ranks : ndarray of shape (n_parties, n_parties)
-        Spearman's correlation of the columns' mean absolute values.
-    discrepancy : float
-        Mean of `values` over pairs of parties.
-    """
-
-    parties: tuple[PartyName, ...]
-    values: FloatArray
-    importance: FloatArray
-    ranks: FloatArray
-    discrepancy: float
-
-
-def explanation_agreement(
-    explanations: Mapping[PartyName, Any], backgrounds: Mapping[PartyName, ArrayLike]
-) -> ExplanationAgreement:
-    """Compare several parties' explanations of the same rows, measured from the same background.
+    It is the mean over pairs of parties of :math:`\|\Phi_k - \Phi_l\| / \sqrt{\|\Phi_k\|^2 + \|\Phi_l\|^2}`: 0
+    where values are the same, 1 where they have nothing to do with each other.
 
     Parameters
     ----------
@@ -74,24 +50,8 @@ def explanation_agreement(
             f"Explanations of {len(explanations)} parties came with {len(rows)} backgrounds, or these differ. Values "
             "from different backgrounds answer different questions: let all parties take one, such as the anchor."
         )
-    tables = [_values(each) for each in explanations.values()]
-    # A column counts by its mean absolute value over rows, and over outputs where there are several.
-    importances = [np.abs(table).reshape(*table.shape[:2], -1).mean(axis=(0, 2)) for table in tables]
-    n = len(tables)
-    values = np.zeros((n, n))
-    importance = np.zeros((n, n))
-    ranks = np.eye(n)
-    for k, other in combinations(range(n), 2):
-        values[k, other] = values[other, k] = _discrepancy(tables[k], tables[other])
-        importance[k, other] = importance[other, k] = _discrepancy(importances[k], importances[other])
-        ranks[k, other] = ranks[other, k] = _correlation(rankdata(importances[k]), rankdata(importances[other]))
-    return ExplanationAgreement(
-        parties=tuple(explanations),
-        values=values,
-        importance=importance,
-        ranks=ranks,
-        discrepancy=float(values[np.triu_indices(n, 1)].mean()),
-    )
+    pairs = combinations([_values(each) for each in explanations.values()], 2)
+    return float(np.mean([_discrepancy(*pair) for pair in pairs]))
 
 
 def _values(explanation: Any) -> FloatArray:
@@ -116,13 +76,3 @@ def _discrepancy(first: FloatArray, second: FloatArray) -> float:
     if size == 0:
         return 0.0
     return float(np.linalg.norm(first - second) / size)
-
-
-def _correlation(first: FloatArray, second: FloatArray) -> float:
-    first = first - first.mean()
-    second = second - second.mean()
-    size = np.linalg.norm(first) * np.linalg.norm(second)
-    # Where all columns count alike, there is no order to compare.
-    if size == 0:
-        return float("nan")
-    return float(first @ second / size)

@@ -232,7 +232,7 @@ class PersonalModel(SignedFile):
 
 
 @one_thread
-def personalise(
+def personalise(  # noqa: PLR0913
     home: LocalParty,
     model: PartyModel,
     X: ArrayLike,

@@ -12,8 +12,8 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from .._by_name import OBFUSCATORS
 from .._encoder import TableEncoder
-from .._obfuscators import OBFUSCATORS
 from .._validation import require
 from ..bundle import arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError

@@ -15,14 +15,13 @@ from ..own import (
     CombinedModel,
     DistilledModel,
     Estimate,
-    ExplanationAgreement,
     LocalParty,
     OwnModel,
     PartyPredictor,
     PersonalModel,
     Side,
     distil_predictions,
-    explanation_agreement,
+    explanation_discrepancy,
     fit_own_model,
     fit_to_predictions,
     local_party,
@@ -40,8 +39,8 @@ from ._sharing_plan import OBFUSCATORS, PRESETS, UNDEFENDED, SharingPlan, obfusc
 from ._umap import UMAPObfuscator
 
 __all__ = ["MOST_OWN_ROWS", "OBFUSCATORS", "PRESETS", "UNDEFENDED", "AnchorRidge", "Benefit", "CombinedModel"]
-__all__ += ["CommonSpace", "Defence", "DistilledModel", "Estimate", "ExplanationAgreement", "GaussianMechanism"]
+__all__ += ["CommonSpace", "Defence", "DistilledModel", "Estimate", "GaussianMechanism"]
 __all__ += ["GaussianNoise", "KernelPCAObfuscator", "LocalParty", "Microaggregation", "OwnModel", "Party"]
 __all__ += ["PartyPredictor", "PersonalModel", "PrivacyGuarantee", "Promise", "Published", "SharingPlan", "Side"]
-__all__ += ["UMAPObfuscator", "distil_predictions", "explanation_agreement", "fit_own_model", "fit_to_predictions"]
+__all__ += ["UMAPObfuscator", "distil_predictions", "explanation_discrepancy", "fit_own_model", "fit_to_predictions"]
 __all__ += ["local_party", "obfuscator", "party_state", "personal_model", "personal_state", "personalise"]

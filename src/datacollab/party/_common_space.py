@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from .._encoder import TableEncoder
 from .._frames import columns_of, plain_table
-from .._recommended import FEWEST_ALIKE, MOST_COMPONENTS, Recommended, recommended
 from .._typing import FloatArray
 from ..errors import AgreementError
 from ..sums import CommonMap
+from ..sums._recommended import FEWEST_ALIKE, MOST_COMPONENTS, Recommended, recommended
 
 _TABLE = "A table of the common map"
 # Columns are taken to have one unit if none varies more than so many times as much as the median one.

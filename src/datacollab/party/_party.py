@@ -17,13 +17,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
+from .._by_name import takes_numbers_alone
 from .._encoder import TableEncoder
 from .._frames import has_numbers_alone, plain_column
 from .._notebooks import card, chain, class_names, table
-from .._obfuscators import takes_numbers_alone
-from .._secrets import fresh_generator
 from .._threads import one_thread
-from .._validation import FloatArray, PartyName
+from .._validation import FloatArray, PartyName, fresh_generator
 from ..errors import AgreementError, ForgottenError, ObfuscationError, PrivateRowsWarning, RepeatableSecretWarning
 from ..model import AnchorPredictions, PartyModel
 from ..own import (

@@ -10,14 +10,14 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from .. import _obfuscators
+from .._by_name import OBFUSCATORS as ENTRIES
 from .._typing import USUAL
 from .._validation import PartyName
 from ..targets import TargetKind
 from ._defence import AUTO_BINS, Defence, GaussianMechanism, GaussianNoise, Microaggregation
 from ._party import Party
 
-OBFUSCATORS = tuple(_obfuscators.OBFUSCATORS)
+OBFUSCATORS = tuple(ENTRIES)
 
 
 def obfuscator(
@@ -66,7 +66,7 @@ def obfuscator(
         raise ValueError(
             f"Unknown obfuscator {kind!r}; choose one of {sorted(OBFUSCATORS)}, or any transformer instead."
         )
-    entry = _obfuscators.OBFUSCATORS[kind]
+    entry = ENTRIES[kind]
     transformer = entry.load()
     allowed = sorted({*transformer().get_params(), "standardize"})
     unknown = sorted(set(options) - set(allowed))
@@ -135,7 +135,7 @@ class SharingPlan:
     time_step: float | None = None
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913
         cls,
         *,
         obfuscator: str | None = None,
@@ -200,7 +200,7 @@ class SharingPlan:
         if n_components is None:
             n_components = min(_COMPONENTS, largest)
         if standardize is None:
-            standardize = _obfuscators.OBFUSCATORS[kind].standardize
+            standardize = ENTRIES[kind].standardize
         return cls(
             obfuscator=kind,
             n_components=n_components,

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._frames import are_missing
-from .._recommended import TABLE
 from .._typing import FloatArray
 from ..errors import AgreementError
+from ..sums._recommended import TABLE
 from ..sums._statistic import ResultTable, StudyTable, entries_of
 
 USUAL_NOISE = TABLE.noise

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
 from scipy.special import ndtri
 
-from .._recommended import MOST_COLUMNS, MOST_COMPONENTS
 from .._typing import FloatArray
 from ..errors import AnchorError
 from ..linalg import Kernel
+from ._recommended import MOST_COLUMNS, MOST_COMPONENTS
 from ._words import key_stream, standard_normal
 
 # Principal components that distances are measured in.

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-from .._recommended import TABLE
 from .._typing import FloatArray
+from ._recommended import TABLE
 from ._ridge_sums import RidgeFromSums, RidgeSums, TotalFigures
 from ._statistic import MAPPED, ResultTable, Statistic, StatisticResult, StudyTable, entries_of
 from ._sums_model import SumsModel

@@ -27,12 +27,12 @@ import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from .._frames import plain_column
-from .._recommended import TABLE
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
 from ..linalg import below_zero, gaussian_sigma, largest_noise
 from ._class_link import POINTS, WEIGHTS, ClassLink, class_link
 from ._masked_sum import not_of_rows
+from ._recommended import TABLE
 from ._words import standard_normal
 
 # Length of targets and of the constant beside rows of length 1; see docs/sums.

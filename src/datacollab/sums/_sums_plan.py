@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._frames import plain_column
-from .._recommended import TABLE
 from .._typing import FloatArray, PartyName
 from ..errors import AgreementError, NumericalError
 from ..linalg import gaussian_sigma
 from ._isolated_rows import IsolatedRows
 from ._masked_sum import MaskedMessage, MaskedSum, MaskKey
+from ._recommended import TABLE
 from ._ridge_regression import RidgeRegression
 from ._ridge_sums import RidgeSums
 from ._statistic import (

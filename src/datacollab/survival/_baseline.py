@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from .._typing import FloatArray
 from ..errors import AgreementError, DataCollabWarning
 from ._measures import concordance_index
-from ._rows import SurvivalRows, check_times
+from ._survival_rows import SurvivalRows, check_times
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -29,7 +29,7 @@ from .._typing import FloatArray
 from .._validation import Interval, StrOptions
 from ..errors import NotConvergedError, NumericalError
 from ._baseline import Baseline, SurvivalModel, baselines_of
-from ._rows import SurvivalRows, check_rows
+from ._survival_rows import SurvivalRows, check_rows
 
 
 class CoxRegression(SurvivalModel, BaseEstimator):

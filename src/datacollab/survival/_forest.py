@@ -17,7 +17,7 @@ from .._typing import FloatArray
 from .._validation import Interval, StrOptions
 from ..errors import AgreementError
 from ._baseline import Baseline, SurvivalModel, baselines_of, nelson_aalen_of
-from ._rows import SurvivalRows, check_rows
+from ._survival_rows import SurvivalRows, check_rows
 
 
 class SurvivalForest(SurvivalModel, BaseEstimator):

@@ -13,7 +13,7 @@ from scipy.stats import chi2
 from .._require import require
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
-from ._rows import check_survival, check_times
+from ._survival_rows import check_survival, check_times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

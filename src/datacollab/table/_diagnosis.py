@@ -129,8 +129,6 @@ class _Entries:
     """As the owner says; None if nobody has said it."""
     values: FloatArray
     """All entries as numbers, NaN for missing and others, shape (n_rows,)."""
-    is_text: bool
-    """Whether the column's type is text or objects; of numbers otherwise."""
     are_strings: bool
     """Whether every entry is a string, as where somebody has saved numbers as text."""
     counts: Counter[str]
@@ -233,7 +231,6 @@ def _read_entries(name: str, entries: Any, answers: Answers) -> _Entries:
         name=name,
         kind=answers.kinds.get(name),
         values=values,
-        is_text=is_text,
         are_strings=is_text and all(isinstance(each, str) for each in entries.dropna()),
         counts=counts,
         words=words,

@@ -17,8 +17,8 @@ from ..bundle import replaced
 from ..errors import ExchangeError
 from ._column import Schema
 from ._limits import check_memory, check_size, unreadable
-from ._sheet import sheet_writer
 from ._text import settle_types, spell_names, text_frames
+from ._workbook import sheet_writer
 
 _FORMATS = {
     ".csv": "CSV",

@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 
 from datacollab.errors import AgreementError
 from datacollab.risk.attacks import ShadowAttack, membership
-from datacollab.risk.attacks._membership import Reference, View, share_statistics
+from datacollab.risk.attacks._membership_attacks import Reference, View, share_statistics
 from datacollab.share import Share
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DEFAULT_METHODS = ["MPP", "GEP", "ODC", "LTI", "KTI", "KTI+TSL", "KTI+TSL+Center"]
 
 
-def compare(
+def compare(  # noqa: PLR0913
     dataset: Annotated[str, Option(help="One of the names that `datacollab data list` shows.")] = "digits",
     data_dir: Annotated[Path | None, Option(help="Directory that holds the data set's files.")] = None,
     parties: Annotated[int, Option(min=2, help="Number of parties.")] = 10,

@@ -64,7 +64,7 @@ def show(experiment: Annotated[str, Argument(help="Name, as `experiment list` sh
 
 
 @app.command()
-def run(
+def run(  # noqa: PLR0913
     experiments: Annotated[list[str], Argument(help="Names, paths of TOML definitions, or all.")],
     preset: Annotated[
         str, Option(help="How much: smoke, quick, printed, paper, or one that your definition has.")

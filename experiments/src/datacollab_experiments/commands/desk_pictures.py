@@ -21,7 +21,7 @@ import pandas as pd
 
 from datacollab.bundle import PublicKey
 from datacollab.cli._command import WorkFolder
-from datacollab.cli._desk import desk_app
+from datacollab.cli._desk_commands import desk_app
 from datacollab.desk.web import Session, bind_socket
 
 DOCS = Path(__file__).parents[4] / "docs" / "images"

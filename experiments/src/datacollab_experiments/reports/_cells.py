@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from datacollab._obfuscators import OBFUSCATORS as ENTRIES
+from datacollab._by_name import OBFUSCATORS as ENTRIES
 
 from ..claims import PublishedValue, estimate, find_published, in_order, published_values
 from ..paper import BASELINES, METHODS, Condition, Row

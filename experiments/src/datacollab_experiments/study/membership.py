@@ -150,7 +150,7 @@ class StudiedTable:
         common = effect_map(X[:N_BASE], bytes(32))
         table[MAPPED] = common.transform(X)
         for who in ATTACKERS:
-            facts = {"columns": others, "knows_map": who != "analyst"}
+            facts: dict[str, Any] = {"columns": others, "knows_map": who != "analyst"}
             moments, balance = (name.format(who=who) for name in EFFECT)
             statistics[moments] = Moments(treatment, number, common.n_components, **facts)
             statistics[balance] = Balance(treatment, number, common.n_components, **facts)
@@ -215,7 +215,7 @@ class Balance(Effect):
         cross = (n_moments + np.arange(p * (m - 1))).reshape(p, m - 1)
         squares = np.arange(n_numbers - p, n_numbers)
         # The first columns of the cross moments are those of v, the last is that of T.
-        return np.r_[cross.ravel() if self.knows_map else cross[:, -1], squares]
+        return np.asarray(np.r_[cross.ravel() if self.knows_map else cross[:, -1], squares], dtype=np.intp)
 
     @property
     def spread(self) -> Array:

@@ -66,7 +66,7 @@ _GIB = 2**30
 
 
 @app.command("serve")
-def serve(
+def serve(  # noqa: PLR0913
     data: NewData,
     database: Database = None,
     blobs: Blobs = None,

@@ -6,7 +6,7 @@ from ._browsing import BROWSER_SECONDS, link_key, sign_in, sign_out, visitor
 from ._continuing import OffsetDiffersError, abandon, append_part, own_upload
 from ._fetching import Fetched, fetch, list_files, note_fetched, read_pieces, withdraw
 from ._hub import Hub
-from ._identifying import Identified, check_signed, identify, identify_invited
+from ._identifying import Head, Identified, check_signed, identify, identify_invited
 from ._joining import (
     decide,
     invite,
@@ -32,6 +32,7 @@ __all__ = [
     "BROWSER_SECONDS",
     "Announced",
     "Fetched",
+    "Head",
     "Hub",
     "Identified",
     "Member",

@@ -10,6 +10,7 @@ from datacollab.errors import ExchangeError
 
 from ..rules import Kind, Person, Role, check_envelope, check_open, kind_of, not_found
 from ..store import (
+    NewFile,
     Upload,
     add_file,
     append_log,
@@ -125,8 +126,7 @@ def _accept(hub: Hub, person: Person, upload: Upload, envelope: Envelope, blob: 
         # The moment at which it is whole counts, and not its beginning.
         if kind.name == "share":
             check_open(row.deadline, hub.clock())
-        is_new = add_file(
-            connection,
+        file = NewFile(
             project=row.id,
             kind=kind.name,
             sha256=upload.sha256,
@@ -135,9 +135,8 @@ def _accept(hub: Hub, person: Person, upload: Upload, envelope: Envelope, blob: 
             recipient=recipient,
             project_digest=digest,
             blob=blob,
-            now=hub.clock(),
         )
-        if is_new:
+        if add_file(connection, file, hub.clock()):
             facts = {"kind": kind.name, "sha256": upload.sha256, "recipient": recipient or None}
             append_log(connection, row.id, hub.clock(), person.fingerprint, "received", facts)
             return True

@@ -14,10 +14,30 @@ from ._hub import Hub
 from ._joining import invitation_invalid
 from ._seen import Seen
 
-__all__ = ["Identified", "check_signed", "identify", "identify_invited"]
+__all__ = ["Head", "Identified", "check_signed", "identify", "identify_invited"]
 
 # Methods that are safe by RFC 9110, section 9.2.1.
 _READING = ("GET", "HEAD")
+
+
+@dataclass(frozen=True)
+class Head:
+    """A request without its body, as it came.
+
+    Attributes
+    ----------
+    method : str
+    target : str
+        Path and query.
+    headers : mapping of str to str
+    project : str or None
+        The project that the request is about.
+    """
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    project: str | None
 
 
 @dataclass(frozen=True)
@@ -45,9 +65,7 @@ class Identified:
         check_body(self.verified, body)
 
 
-def identify(
-    hub: Hub, seen: Seen, method: str, target: str, headers: Mapping[str, str], *, project: str | None
-) -> Identified:
+def identify(hub: Hub, seen: Seen, head: Head) -> Identified:
     """Verify a request before its body is read, take it once, and find the roles of its key.
 
     Parameters
@@ -55,12 +73,7 @@ def identify(
     hub : Hub
     seen : Seen
         Requests that this process has answered.
-    method : str
-    target : str
-        Path and query as they came.
-    headers : mapping of str to str
-    project : str, optional
-        That the request is about.
+    head : Head
 
     Raises
     ------
@@ -74,16 +87,16 @@ def identify(
         nonlocal standing
         # Key and roles by one question, as every request asks it.
         with hub.store.reading() as connection:
-            standing = standing_of(connection, name, project)
+            standing = standing_of(connection, name, head.project)
         if standing is None:
             return None
         return standing.key
 
-    found = verify_head(method, hub.settings.url + target, headers, key_of, now)
+    found = verify_head(head.method, hub.settings.url + head.target, head.headers, key_of, now)
     # By the key that signed: naming another's uses up none of theirs.
     seen.count(found.key.fingerprint, now)
     # After the count: who asks too often must not fill the memory of nonces.
-    _take_once(hub, seen, found, method, now)
+    _take_once(hub, seen, found, head.method, now)
     return Identified(Person(found.key, _roles(standing)), found)
 
 
@@ -96,18 +109,7 @@ def _roles(standing: Standing | None) -> frozenset[Role]:
     return frozenset(roles)
 
 
-def identify_invited(
-    hub: Hub,
-    seen: Seen,
-    method: str,
-    target: str,
-    headers: Mapping[str, str],
-    body: bytes,
-    *,
-    project: str | None,
-    presented: PublicKey,
-    secret: str,
-) -> Person:
+def identify_invited(hub: Hub, seen: Seen, head: Head, body: bytes, *, presented: PublicKey, secret: str) -> Person:
     """Verify a request to join, which brings its key along; nothing is kept of one without an invitation.
 
     Raises
@@ -116,14 +118,14 @@ def identify_invited(
         As `verify_request`, and ``INVITATION_INVALID``, ``REPLAYED``, ``TOO_MANY_REQUESTS``.
     """
     now = hub.clock()
-    found = verify_request(method, hub.settings.url + target, headers, body, lambda _: presented, now)
+    found = verify_request(head.method, hub.settings.url + head.target, head.headers, body, lambda _: presented, now)
     fingerprint = found.key.fingerprint
     seen.count(fingerprint, now)
     with hub.store.reading() as connection:
         # Before the nonce is kept: without an invitation a stranger leaves no row.
-        if project is None or not has_invitation(connection, project, secret, fingerprint, now):
+        if head.project is None or not has_invitation(connection, head.project, secret, fingerprint, now):
             raise invitation_invalid()
-    _take_once(hub, seen, found, method, now)
+    _take_once(hub, seen, found, head.method, now)
     return Person(found.key, frozenset({Role.INVITED}))
 
 

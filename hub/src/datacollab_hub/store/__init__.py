@@ -10,6 +10,7 @@ from ._browsers import browser_key, forget_browser, new_browser, session_key
 from ._database import database_url, disk_is_full, open_engines, transaction
 from ._files import (
     FileRow,
+    NewFile,
     add_fetch,
     add_file,
     fetches_of,
@@ -66,6 +67,7 @@ __all__ = [
     "FileRow",
     "JoinRequest",
     "Member",
+    "NewFile",
     "ProjectRow",
     "Standing",
     "Store",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -11,6 +11,7 @@ from ._schema import chunks, fetches, files
 
 __all__ = [
     "FileRow",
+    "NewFile",
     "add_fetch",
     "add_file",
     "all_blobs",
@@ -23,10 +24,9 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class FileRow:
-    """A file; ``recipient`` is empty where it is for all parties."""
+class NewFile:
+    """A file that is to be accepted; ``recipient`` is empty where it is for all parties."""
 
-    id: int
     project: str
     kind: str
     sha256: str
@@ -34,34 +34,27 @@ class FileRow:
     sender: str
     recipient: str
     project_digest: str
+    blob: str
+
+
+@dataclass(frozen=True)
+class FileRow(NewFile):
+    """An accepted file, and when it was received and withdrawn."""
+
+    id: int
     received: int
     withdrawn: int | None
-    blob: str
 
 
 _COLUMNS = [files.c[name] for name in FileRow.__dataclass_fields__]
 
 
-def add_file(
-    connection: Connection,
-    *,
-    project: str,
-    kind: str,
-    sha256: str,
-    size: int,
-    sender: str,
-    recipient: str,
-    project_digest: str,
-    blob: str,
-    now: float,
-) -> bool:
+def add_file(connection: Connection, file: NewFile, now: float) -> bool:
     """Accept a file; False where the index does not: it is there, or the party has a live share."""
-    values = {"project": project, "kind": kind, "sha256": sha256, "size": size, "sender": sender, "blob": blob}
-    values |= {"recipient": recipient, "project_digest": project_digest, "received": int(now)}
     try:
         # A savepoint, as PostgreSQL goes on with no transaction in which a statement was refused.
         with connection.begin_nested():
-            connection.execute(insert(files).values(**values))
+            connection.execute(insert(files).values(**asdict(file), received=int(now)))
     except IntegrityError:
         return False
     return True

@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 from datacollab.errors import ExchangeError
 
 from ..rules import ROUTES, Person, Role, Route, check_may, is_id
-from ..service import Hub, Identified, check_signed, identify, identify_invited, owner_of, read_presented_key
+from ..service import Head, Hub, Identified, check_signed, identify, identify_invited, owner_of, read_presented_key
 from ._bodies import Joining, parse_body
 from ._holding import Bodies
 
@@ -104,31 +104,20 @@ def _without_body(request: Request, found: Identified) -> Call:
 
 def _identify(request: Request, route: Route) -> Identified:
     state = request.app.state
-    found = identify(
-        state.hub, state.seen, request.method, _target(request), _headers(request), project=_project(request)
-    )
+    found = identify(state.hub, state.seen, _head(request))
     request.state.who = found.person.fingerprint
     check_may(route, found.person)
     return found
 
 
 def _identify_invited(request: Request, body: bytes) -> Call:
-    hub = request.app.state.hub
-    said = parse_body(Joining, body)
-    person = identify_invited(
-        hub,
-        request.app.state.seen,
-        request.method,
-        _target(request),
-        _headers(request),
-        body,
-        project=_project(request),
-        presented=read_presented_key(said.public_key),
-        secret=said.secret,
-    )
+    state = request.app.state
+    joining = parse_body(Joining, body)
+    key = read_presented_key(joining.public_key)
+    person = identify_invited(state.hub, state.seen, _head(request), body, presented=key, secret=joining.secret)
     request.state.who = person.fingerprint
     request.state.is_whole = True
-    return Call(hub, person, body)
+    return Call(state.hub, person, body)
 
 
 def _bodies(request: Request) -> Bodies:
@@ -144,16 +133,14 @@ def _project(request: Request) -> str | None:
     return project
 
 
-def _target(request: Request) -> str:
+def _head(request: Request) -> Head:
     """Path and query as they came, before anything in them was decoded."""
     path = request.scope["raw_path"].decode("latin-1")
     query = request.scope["query_string"].decode("latin-1")
-    return f"{path}?{query}" if query else path
-
-
-def _headers(request: Request) -> dict[str, str]:
-    """Lines of one name joined, as the standard wants them."""
-    return {name: ", ".join(request.headers.getlist(name)) for name in request.headers}
+    target = f"{path}?{query}" if query else path
+    # Lines of one name are joined, as the standard wants them.
+    headers = {name: ", ".join(request.headers.getlist(name)) for name in request.headers}
+    return Head(request.method, target, headers, _project(request))
 
 
 def _check_announced(request: Request, most: int) -> None:

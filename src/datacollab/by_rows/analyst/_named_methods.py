@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import analyst
-from ..._methods import AUTO, METHODS, NAMES
+from ..._by_name import AUTO, METHODS, NAMES
 from ...analyst import BaseIntegrator, Collaboration
 from ...share import Share
 

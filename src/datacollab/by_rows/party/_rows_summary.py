@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from ..._obfuscators import OBFUSCATORS
+from ..._by_name import OBFUSCATORS
 from ..._typing import FloatArray, PartyName
 from ...agreement import Anchor, Project
 from ...anchor import EqualRows

@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._recommended import TABLE
 from ..._typing import FloatArray
 from ...agreement import Anchor, Project, are_declared_alike, draw_expected_rows, sharing_sentences
 from ...anchor import anchor_fit, equal_rows
@@ -47,6 +46,7 @@ from ...folder.party import (
 from ...folder.table_codes import TableCodes
 from ...study import StudyPlan, study_membership_figures
 from ...sums import MaskKey, MeasuredMembership, membership_figures, message_to_bytes
+from ...sums._recommended import TABLE
 from ..plan import fewest_rows, plan_of
 from ._added_rows import (
     AddedRows,

@@ -1,6 +1,6 @@
 """Parts of any role's pages: one browser that is let in, forms that are its own, and work in the background."""
 
-from ._app import (
+from ._desk_app import (
     Action,
     Commands,
     Desk,

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any
 
-from ..._codes import CODES
-from ...errors import DataCollabError, ExchangeError
+from ...errors import CODES, DataCollabError, ExchangeError
 
 BUG = "BUG"
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ..._obfuscators import OBFUSCATORS
+from ..._by_name import OBFUSCATORS
 from ..._typing import PartyName
 from ...agreement import Project
 from ...anchor import AnchorFit, EqualRows

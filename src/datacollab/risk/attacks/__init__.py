@@ -2,9 +2,9 @@
 
 from ._artefacts import StoredRows, find_training_rows
 from ._attack import ReconstructionAttack
+from ._attack_measures import Matches, class_means, interval_of_clusters, match_margins, wilson_interval
 from ._demixing import AffineEstimate, Demixing, demix
-from ._measures import Matches, class_means, interval_of_clusters, match_margins, wilson_interval
-from ._membership import (
+from ._membership_attacks import (
     Membership,
     ShadowAttack,
     membership,

@@ -131,7 +131,7 @@ def _check_names(levels: Collection[str] | None, attacks: Collection[str] | None
 
 
 @one_thread
-def audit(
+def audit(  # noqa: PLR0913
     party: Party,
     X: ArrayLike,
     anchor: ArrayLike,

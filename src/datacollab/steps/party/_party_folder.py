@@ -157,7 +157,7 @@ class PartyFolder(Folder):
         prepared: Prepared | PreparedSum = self.way.prepare(table, where=where, options=options)
         return prepared
 
-    def share(
+    def share(  # noqa: PLR0913
         self,
         table: Any,
         *,

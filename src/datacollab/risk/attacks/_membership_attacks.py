@@ -25,7 +25,7 @@ from ...errors import AgreementError, RepresentationError
 from ...linalg import column_space, leading_left_singular
 from ...share import Share
 from ._attack import IntArray, check_columns, check_pairs, check_rows, check_targets, learn_target_code, least_squares
-from ._measures import interval_of_clusters, wilson_interval
+from ._attack_measures import interval_of_clusters, wilson_interval
 
 _NEIGHBOURS = 5
 

@@ -22,7 +22,7 @@ from ..bundle import KeyPair
 from ..estimators import PartySimulation, simulate_parties
 from ..steps.party import APART, TOGETHER, WORST_ROSTERS, find_measured, membership_rows, message_bytes
 from ..sums import membership_figures
-from ..table import EncodedTable, column_questions, encode_table, read_table
+from ..table import EncodedTable, Schema, column_questions, encode_table, read_table
 from ._output import Report, list_names, make_private_file
 from ._progress import shown_progress
 
@@ -55,10 +55,11 @@ def trial(
         absent = [name for name in rows.columns if name not in {*public_rows.columns, target}]
     left_out = [*(without or ()), *absent]
     labelled = rows[rows[target].notna()]
-    project = _draft(labelled, target, left_out)
+    project = draft(labelled, target=target, without=left_out)
     own = _encode(project, labelled, table)
     y = np.asarray(own.target)
-    remarks = _remark_on_columns(project, labelled, left_out)
+    others = labelled.drop(columns=[target, *left_out])
+    remarks = remark_on_columns(project, others, "it predicts nothing: leave it out, with --without")
     if absent:
         remarks.append(f"Columns left out, which {public} lacks: {list_names(absent)}.")
     if len(rows) > len(labelled):
@@ -109,25 +110,25 @@ def trial(
         report.line(f"Written: {csv}, {picture}, {page}")
 
 
-def _draft(table: Any, target: str, without: Sequence[str]) -> Project:
-    """Return a project for its columns and its task; nobody keeps the keys."""
+def draft(table: Any, **wishes: Any) -> Project:
+    """Return a project for its columns and its task, as `draft_project` guesses them; nobody keeps the keys."""
     a, b, analyst = (KeyPair.generate().public for _ in range(3))
     return draft_project(
         table,
         name="trial",
         purpose="A trial.",
-        target=target,
-        without=without,
         owner=a,
         analyst=analyst,
         parties={"a": a, "b": b},
+        **wishes,
     )
 
 
-def _remark_on_columns(project: Project, table: Any, left_out: Sequence[str]) -> list[str]:
-    numbers = [column.name for column in project.columns if column.kind == "number"]
-    remarks = column_questions(table, numbers, "it predicts nothing: leave it out, with --without")
-    used = {project.task.target, *left_out, *(column.name for column in project.columns)}
+def remark_on_columns(schema: Schema, table: Any, advice: str) -> list[str]:
+    """Return sentences on columns that may be no measurement, and on those that the schema leaves out."""
+    numbers = [column.name for column in schema.columns if column.kind == "number"]
+    remarks = column_questions(table, numbers, advice)
+    used = {column.name for column in schema.columns}
     if unused := [name for name in table.columns if name not in used]:
         remarks.append(f"Columns left out, which name rows or are all alike: {list_names(unused)}.")
     return remarks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from ._progress import shown_progress
 if TYPE_CHECKING:
     from .._validation import FloatArray
     from ..party import Party
+    from ..table import Column
 
 
 def audit(
@@ -38,7 +39,6 @@ def audit(
             raise ValueError(f"{private} has no column {target!r}; it has {list_names(tables[private].columns)}.")
         tables, remarks = _drop_unlabelled(tables, private, anchor, target)
         features = encode(tables, public or anchor, target)
-        features = replace(features, adjusted=(*remarks, *features.adjusted))
         attributes = _find_attributes(options["attribute"] or [], target, features, private)
         targets = {path: table[target].to_numpy() for path, table in tables.items() if target in table.columns}
         from sklearn.utils import check_random_state
@@ -48,7 +48,8 @@ def audit(
         # Strangers are kept out of the rows that the map is fitted on, or it would know them.
         others = known.get("public", features.matrices[anchor])
         party = _make_party(features, private, others, targets[private], options)
-        _warn_of_columns(features, options["components"], tables[private])
+        for sentence in (*remarks, *features.remarks, *_warn_of_rotation(features, options["components"])):
+            typer.echo(sentence, err=True)
         output.mkdir(parents=True, exist_ok=True)
         from ..risk.audit import audit as run_audit
 
@@ -140,13 +141,12 @@ def _find_attributes(names: list[str], target: str, features: Features, private:
 
 def _make_party(features: Features, private: Path, others: Any, y: Any, options: dict[str, Any]) -> Party:
     """Make the party as it would be, fitted; named after its file."""
-    from ..agreement import usual_components
     from ..party import SharingPlan
 
     X = features.matrices[private]
     n_components = options["components"]
     if n_components is None:
-        n_components = usual_components(features.n_free)
+        n_components = features.max_components
     if n_components > X.shape[1]:
         raise ValueError(
             f"--components {n_components} is more than the {X.shape[1]} columns that {private} has once its categories "
@@ -163,21 +163,14 @@ def _make_party(features: Features, private: Path, others: Any, y: Any, options:
     return plan.party(private.stem, others).fit(X, y)
 
 
-def _warn_of_columns(features: Features, components: int | None, table: Any) -> None:
-    """Say which entries did not fit, which column may be no feature, and whether anything is reduced."""
-    from ..table import column_questions
-
-    numbers = [name for name, place in features.positions.items() if isinstance(place, int)]
-    questions = column_questions(table, numbers, "leave it out, with --without")
-    for sentence in (*features.adjusted, *questions):
-        typer.echo(sentence, err=True)
-    # A linear map onto as many columns can be undone: it is a rotation with stretching.
-    if components is not None and components >= features.n_free > 1:
-        typer.echo(
-            f"{features.n_free} numbers tell a row, so a linear map onto {components} components turns the table and "
-            "hides nothing. Take fewer --components.",
-            err=True,
-        )
+def _warn_of_rotation(features: Features, components: int | None) -> list[str]:
+    """Say that nothing is hidden: a linear map onto as many columns can be undone, as it turns and stretches rows."""
+    if components is None or not components >= features.n_free > 1:
+        return []
+    return [
+        f"{features.n_free} numbers tell a row, so a linear map onto {components} components turns the table and "
+        "hides nothing. Take fewer --components."
+    ]
 
 
 @dataclass(frozen=True)
@@ -188,120 +181,58 @@ class Features:
     positions: dict[str, int | list[int]]
     """A column of numbers has one position, a category one per category."""
     n_free: int
-    """Numbers that tell a row: the zeros and ones of a category add up to one, and "other" is rare."""
-    adjusted: tuple[str, ...]
-    """Sentences on missing or unknown entries, one for each table that has any."""
+    max_components: int
+    """As in a project with these columns."""
+    remarks: tuple[str, ...]
+    """Sentences on columns, and one on the adjusted entries of each table that has any."""
 
 
-def encode(tables: Mapping[Path, Any], reference: Path, ignored: str) -> Features:
-    """Encode tables alike, the private one first; only the reference says which categories there are, and fills gaps.
+def encode(tables: Mapping[Path, Any], reference: Path, target: str) -> Features:
+    """Encode tables as in a project that is drafted from the reference; the party's own table comes first.
 
-    As in a project that is drafted from that table, the median or the most frequent category stands for a missing
-    entry, and unknown categories count as "other", as long as they are exceptions.
+    So the reference alone says which categories there are, and how gaps are filled.
     """
+    from ..agreement import usual_components
+    from ..table import Schema, adjustments_text, encode_table
+    from ._trial_commands import draft, remark_on_columns
+
     private = next(iter(tables))
-    names = [name for name in tables[private].columns if name != ignored]
+    # In the order of the party's table, whichever one the columns are learnt from.
+    names = [name for name in tables[private].columns if name != target]
+    _check_columns(tables, private, names)
+    project = draft(tables[reference][names], task="none")
+    schema = Schema(columns=tuple(_flag_gaps(column, tables.values()) for column in project.columns))
+    remarks = remark_on_columns(schema, tables[private][names], "leave it out, with --without")
+    others = dict.fromkeys(name for table in tables.values() for name in table.columns)
+    if surplus := [name for name in others if name not in (target, *names)]:
+        remarks.append(f"Columns left out, which {private} lacks: {list_names(surplus)}.")
+    matrices = {}
     for path, table in tables.items():
-        _check_columns(path, private, list(table.columns.drop(ignored, errors="ignore")), names)
-    unknown = dict.fromkeys(tables, 0)
-    blocks: dict[Path, list[Any]] = {path: [] for path in tables}
+        encoded = encode_table(schema, table, where=str(path))
+        matrices[path] = encoded.X
+        counts = encoded.adjusted.to_dict()
+        if counts["columns"]:
+            remarks.append(f"{path}: adjusted by what {reference} has: {adjustments_text(counts)}.")
     positions: dict[str, int | list[int]] = {}
-    n_features = n_free = 0
-    for name in names:
-        known = tables[reference][name].dropna()
-        if known.empty:
-            raise ValueError(f"{reference}: column {name!r} is empty, so nothing can be filled in. Leave it out.")
-        columns = {path: table[name] for path, table in tables.items()}
-        # The reference alone says how a gap is filled: filled by the party's own rows, it would tell of them.
-        if _is_numeric(columns, name):
-            encoded = _encode_numbers(columns, float(np.median(known.to_numpy(float))))
-            positions[name] = n_features
-            n_free += 1
-        else:
-            categories = sorted(known.unique(), key=str)
-            usual = known.value_counts().index[0]
-            columns = {path: column.where(column.notna(), usual) for path, column in columns.items()}
-            for path, column in columns.items():
-                unknown[path] += _n_unknown(column, categories, path, reference)
-            encoded = _encode_categories(columns, categories)
-            positions[name] = list(range(n_features, n_features + encoded[private].shape[1]))
-            n_free += max(1, len(categories) - 1)
-        for path, block in encoded.items():
-            blocks[path].append(block)
-        n_features += encoded[private].shape[1]
-    matrices = {path: np.hstack(block) for path, block in blocks.items()}
-    missing = {path: int(table[names].isna().sum().sum()) for path, table in tables.items()}
-    return Features(matrices, positions, n_free, _describe_adjusted(missing, unknown, reference))
+    for column, places in schema.blocks(np.arange(schema.n_features)):
+        positions[column.name] = places.tolist() if column.levels else int(places[0])
+    return Features(matrices, positions, schema.n_free, usual_components(schema.n_free), tuple(remarks))
 
 
-def _describe_adjusted(missing: dict[Path, int], unknown: dict[Path, int], reference: Path) -> tuple[str, ...]:
-    sentences = []
-    for path, n_missing in missing.items():
-        parts = []
-        if n_missing:
-            parts.append(f"{n_missing} missing entries became the median or the most frequent category of {reference}")
-        if unknown[path]:
-            parts.append(f"{unknown[path]} entries of categories that it lacks count as other")
-        if parts:
-            sentences.append(f"{path}: {', and '.join(parts)}.")
-    return tuple(sentences)
+def _check_columns(tables: Mapping[Path, Any], private: Path, names: list[str]) -> None:
+    """Refuse a table that lacks a column of the party's own."""
+    for path, table in tables.items():
+        if lacking := [name for name in names if name not in table.columns]:
+            raise ValueError(
+                f"{path} lacks columns that {private} has: {list_names(lacking)}. Add them, or leave them out of all "
+                "files, with --without."
+            )
 
 
-def _encode_numbers(columns: Mapping[Path, Any], usual: float) -> dict[Path, FloatArray]:
-    encoded = {}
-    for path, column in columns.items():
-        numbers = column.to_numpy(dtype=np.float64)[:, None]
-        encoded[path] = np.where(np.isnan(numbers), usual, numbers)
-    return encoded
-
-
-def _encode_categories(columns: Mapping[Path, Any], categories: list[Any]) -> dict[Path, FloatArray]:
-    """Return a column of zeros and ones for each category, and one for others if any table has some."""
-    encoded = {
-        path: np.column_stack([(column == category).to_numpy(dtype=np.float64) for category in categories])
-        for path, column in columns.items()
-    }
-    others = {path: 1.0 - block.sum(axis=1, keepdims=True) for path, block in encoded.items()}
-    if any(other.any() for other in others.values()):
-        return {path: np.hstack([block, others[path]]) for path, block in encoded.items()}
-    return encoded
-
-
-def _check_columns(path: Path, private: Path, columns: list[str], names: list[str]) -> None:
-    lacking = [name for name in names if name not in columns]
-    surplus = [name for name in columns if name not in names]
-    if lacking:
-        raise ValueError(
-            f"{path} lacks columns that {private} has: {list_names(lacking)}. Give the same columns in all files."
-        )
-    if surplus:
-        raise ValueError(
-            f"{path} has columns that {private} lacks: {list_names(surplus)}. Give the same columns in all files."
-        )
-
-
-def _is_numeric(columns: Mapping[Path, Any], name: str) -> bool:
-    # Truth values with gaps come as objects.
-    kinds = {path: column.dropna().infer_objects().dtype.kind in "biuf" for path, column in columns.items()}
-    if len(set(kinds.values())) > 1:
-        numeric = list_names(path for path, kind in kinds.items() if kind)
-        others = list_names(path for path, kind in kinds.items() if not kind)
-        raise ValueError(
-            f"Column {name!r} holds numbers in {numeric}, but not in {others}. Make it the same in all files."
-        )
-    return all(kinds.values())
-
-
-def _n_unknown(column: Any, categories: list[Any], path: Path, reference: Path) -> int:
-    """Count entries of other categories, which may be exceptions only."""
+def _flag_gaps(column: Column, tables: Iterable[Any]) -> Column:
+    """Return the column with a flag for gaps if some table has many, as an owner would set one for its parties."""
     from ..table import MOST_OUTSIDE
 
-    unknown = int((~column.isin(categories)).sum())
-    # As in a project: a single row may always be an exception, and more only up to a share of the rows.
-    if unknown > 1 and unknown > MOST_OUTSIDE * len(column):
-        raise ValueError(
-            f"{path}: column {column.name!r} has categories, in {unknown} of {len(column)} rows, that {reference} "
-            f"lacks; more than {MOST_OUTSIDE:.0%} are no exceptions that could count as other. Give public rows with "
-            "every category, or leave the column out, with --without, if it holds identifiers, dates or free text."
-        )
-    return unknown
+    if any(table[column.name].isna().mean() > MOST_OUTSIDE for table in tables):
+        return replace(column, flag_missing=True)
+    return column

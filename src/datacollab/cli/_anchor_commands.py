@@ -14,7 +14,7 @@ from ..errors import ExchangeError
 from ..table import read_table
 from ._command import WorkFolder
 from ._output import Report, list_names, warn
-from ._project import is_sealed_for
+from ._project_commands import is_sealed_for
 
 FOUND = 3
 """Exit code of `check` if there are private rows in the anchor."""

@@ -24,7 +24,6 @@ from joblib import Parallel, delayed
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from scipy import stats
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -32,7 +31,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from .._obfuscators import OBFUSCATORS
+from .._by_name import OBFUSCATORS
 from .._validation import FloatArray, require
 from ..analyst import GEP, KTI, LTI, MPP, ODC, Analyst, TargetSimilarityGraph
 from ..anchor import SMOTEAnchor
@@ -40,11 +39,11 @@ from ..bundle import PublicKey
 from ..datasets import Dataset, PartySplit, load, split_parties
 from ..errors import RepeatableSecretWarning
 from ..estimators import Central, DataCollaborationClassifier, Local
-from ..linalg import median_gamma
+from ..linalg import mean_with_interval, median_gamma
 from ..model import LandmarkRidgeClassifier, probabilities_of
 from ..party import CommonSpace, Party, obfuscator
 from ..sums import MaskedMessage, MaskKey, SumsPlan
-from ._data import USUAL_PARTIES
+from ._data_commands import USUAL_PARTIES
 from ._output import Report
 from ._progress import shown_progress
 
@@ -290,10 +289,8 @@ def _kernel_ridge(X: FloatArray, y: Any) -> Any:
 
 def _interval(values: FloatArray) -> tuple[float, float]:
     """Return the mean of values over draws and half the width of its 95 % interval, by Student's t."""
-    if len(values) < 2:
-        return float(values.mean()), float("nan")
-    half_width = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
-    return float(values.mean()), float(half_width)
+    mean, ends = mean_with_interval(values)
+    return mean, math.nan if ends is None else ends[1] - mean
 
 
 _COLOURS = {SUMS: "#0072B2", ROWS: "#56B4E9", AVERAGE: "#56B4E9", ALONE: "#7f7f7f", ONE_PLACE: "#cccccc"}

@@ -1,4 +1,4 @@
-"""The integration methods by name: from this table commands, pages and experiments take them."""
+"""Integration methods and obfuscators by name: from these tables commands, pages and experiments take them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+
+def _load(home: str) -> Any:
+    module, _, name = home.rpartition(".")
+    return getattr(importlib.import_module(module), name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,11 +51,6 @@ class Method:
         return self.integrator(**parameters)
 
 
-def _load(home: str) -> Any:
-    module, _, name = home.rpartition(".")
-    return getattr(importlib.import_module(module), name)
-
-
 METHODS = {
     "mpp": Method(home="datacollab.analyst.MPP"),
     "gep": Method(home="datacollab.analyst.GEP"),
@@ -67,4 +67,43 @@ METHODS = {
 AUTO = "auto"
 """Left to the analyst's own choice, by rows left out."""
 NAMES = (AUTO, *METHODS)
-"""What commands and pages take."""
+"""The names of methods that commands and pages take."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObfuscatorEntry:
+    """One obfuscator."""
+
+    home: str
+    """Module and class of the transformer."""
+    title: str
+    """Its name in tables and figures."""
+    standardize: bool = False
+    """Whether columns are brought to mean 0 and variance 1 first unless the caller says otherwise."""
+    is_linear: bool = False
+    """Whether it is linear: with as many components as a row has numbers it hides nothing."""
+
+    def load(self) -> Any:
+        """Return the class of the transformer."""
+        return _load(self.home)
+
+
+OBFUSCATORS = {
+    "pca": ObfuscatorEntry(home="sklearn.decomposition.PCA", title="PCA", is_linear=True),
+    "kernel-pca": ObfuscatorEntry(
+        home="datacollab.party._kernel_pca.KernelPCAObfuscator", title="kernel PCA", standardize=True
+    ),
+    "umap": ObfuscatorEntry(home="datacollab.party._umap.UMAPObfuscator", title="UMAP", standardize=True),
+    "random-projection": ObfuscatorEntry(
+        home="sklearn.random_projection.GaussianRandomProjection", title="random projection", is_linear=True
+    ),
+}
+"""The obfuscators by the name that options, policies and experiments use.  The first is the default."""
+
+
+def takes_numbers_alone(obfuscator: Any) -> bool:
+    """Return whether the first step is one that `datacollab.obfuscator` makes, which neither encodes nor fills."""
+    from sklearn.preprocessing import StandardScaler  # slow, and commands read the tables above
+
+    (_, first), *_ = getattr(obfuscator, "steps", [("", obfuscator)])
+    return type(first) in {StandardScaler, *(entry.load() for entry in OBFUSCATORS.values())}
