@@ -14,15 +14,14 @@ import pandas as pd
 
 from ..pays.draws import draw
 from ..pays.settings import Setting
-from ..pays.tables import load_table
+from ..pays.tables import FURTHER, load_table
 from .attacks import TARGETS, Scene, draw_world
-from .further import further_setting, further_table, without_sums
+from .further import further_setting, without_sums
 from .membership import N_AUXILIARY, Membership
 from .plan import (
     ALIKE,
     ALONE,
     BESIDE,
-    FURTHER,
     MANY_AUXILIARY,
     MEMBERS,
     MEMBERS_OF_RARE_CLASS,
@@ -102,7 +101,7 @@ def further_of(name: str, seed: int) -> Iterator[Row]:
     """Yield scores of the rule, and of parties without sums, in one draw of a further table."""
     for labelled in (True, False):
         setting = further_setting(name, labelled=labelled)
-        drawn = draw(further_table(name), setting, seed)
+        drawn = draw(load_table(name), setting, seed)
         case: Row = {"setting": setting.label, "seed": seed}
         for _, _, score in play(drawn, [rule_for(alike=False)]):
             yield {**case, "method": "sums", "score": score}

@@ -53,7 +53,6 @@ MOST_BELOW = 0.015
 LEAST_SAVED = 0.05
 MOST_OFF = 0.02
 """The bars: AUC below logistic regression on all rows, part of the constant's Brier score, mean probability."""
-_MLC_CHURN = "fbc5bed50e8341b19d5fcc92c7758839680e3c9989ec57eb383ae40d24d568b8"
 WARDS = ("Chirurgie", "Gefäßchirurgie", "Innere Medizin", "Intensivstation")
 
 
@@ -88,7 +87,7 @@ def simulate(seed: int) -> tuple[pd.DataFrame, str, str]:
 
 def mlc_churn(seed: int) -> tuple[pd.DataFrame, str, str]:
     """Return customers of a telephone company, of whom 14 % leave, the column of codes and the target."""
-    table = r_table("modeldata/mlc_churn", _MLC_CHURN).drop(columns="rownames")
+    table = r_table("modeldata/mlc_churn").drop(columns="rownames")
     table = table.drop(columns=[name for name in table if name.endswith("charge")])  # the minutes in other units
     text = ["state", "area_code", "international_plan", "voice_mail_plan", "churn"]
     # R's factors: text, whatever they look like.
