@@ -1,7 +1,5 @@
 """Real tables that packages carry."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 

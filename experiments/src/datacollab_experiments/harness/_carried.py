@@ -1,7 +1,5 @@
 """Tables that packages under the GPL carry, read as files: their code is not imported."""
 
-from __future__ import annotations
-
 import hashlib
 import tomllib
 from functools import cache

@@ -1,7 +1,5 @@
 """Tables of reports."""
 
-from __future__ import annotations
-
 import argparse
 import csv
 import gzip

@@ -1,7 +1,5 @@
 """Play and attack all methods, and write the report; results that are there are not computed again."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

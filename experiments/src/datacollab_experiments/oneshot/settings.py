@@ -1,7 +1,5 @@
 """Tables, conditions and presets, fixed before anything was run on these tables."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ..pays.settings import Setting, Split

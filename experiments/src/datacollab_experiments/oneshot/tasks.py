@@ -1,7 +1,5 @@
 """All methods in one draw as a task of the harness; each method is a cell, computed once."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Collection, Iterator, Mapping

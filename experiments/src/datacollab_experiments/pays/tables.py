@@ -1,7 +1,5 @@
 """The data sets, and their declarations."""
 
-from __future__ import annotations
-
 import hashlib
 import tomllib
 from collections.abc import Callable

@@ -6,8 +6,6 @@ doctor's patients, or have heavy tails.  Compared are robust and classical error
 Run ``python -m datacollab_experiments.study.regression_coverage --output FILE``.  It takes half an hour.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

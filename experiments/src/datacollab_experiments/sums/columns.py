@@ -9,8 +9,6 @@ area under the curve.
 Run ``python -m datacollab_experiments.sums.columns --output FILE``.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable, Iterator

@@ -9,8 +9,6 @@ Run ``python -m datacollab_experiments.sums.crafted --draws 400 --output FILE``;
 where it is asked.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

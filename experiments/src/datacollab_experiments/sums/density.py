@@ -6,8 +6,6 @@ are public rows, or uniform in the declared ranges.
 Run ``python -m datacollab_experiments.sums.density --output FILE``; ``--data-dir`` is where the tables are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

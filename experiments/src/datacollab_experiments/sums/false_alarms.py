@@ -6,8 +6,6 @@ fewer.  The project is drafted from the public rows with no option, but for row 
 Run ``python -m datacollab_experiments.sums.false_alarms --seeds 20 --output FILE``.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from typing import Any

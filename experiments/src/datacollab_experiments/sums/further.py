@@ -1,7 +1,5 @@
 """Three tables that the rule was not chosen on, and scores of parties on them without sums."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -13,8 +13,6 @@ category, gaps filled, C = 1) on all rows in one place, and on those of the firs
 Settings were developed on seeds below 100, and are judged on those from 100 on.  Prints a table.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import io

@@ -13,8 +13,6 @@ local models, of own rows alone, in 75 %; and below the constant's in all.
 Run ``python -m datacollab_experiments.sums.judged --output FILE``.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ knows how many rows there will be.  It is chosen among `candidates` on the 24 se
 safety pull apart, the safety of parties decides.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import product
 

@@ -9,8 +9,6 @@ total is refused.
 Run ``python -m datacollab_experiments.sums.poisoning --draws 20 --output FILE``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

@@ -9,8 +9,6 @@ alone has the model that comes back.
 Run ``python -m datacollab_experiments.sums.rare_values --output FILE``; 200 draws take ten minutes on one core.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from itertools import product

@@ -7,8 +7,6 @@ error in standard deviations.
 Run ``python -m datacollab_experiments.sums.shortened --output FILE``; it takes ten minutes on one core.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 
