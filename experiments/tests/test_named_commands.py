@@ -29,7 +29,8 @@ def test_pages_name_programs_of_every_room():
     assert {"downstream", "family", "oneshot", "pays", "readings", "risks", "solvers", "study", "sums"} <= rooms
 
 
-@pytest.mark.parametrize(("module", "options"), NAMED, ids=" ".join)
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")  # by another test, which loaded it
+@pytest.mark.parametrize(("module", "options"), NAMED, ids=[" ".join(each) for each in NAMED])
 def test_a_program_that_is_named_takes_these_options(module, options, monkeypatch):
     parse = argparse.ArgumentParser.parse_args
 
