@@ -34,8 +34,8 @@ COLUMNS = [NumberColumn(name, -4, 4) for name in "abcde"]
 GROUP = CategoryColumn("group", (0, 1))
 _PER_CLUSTER = 5
 _LEVEL = 0.05
-FIGURES = ("bias", "standard deviation", "mean standard error", "of noise", "coverage", "refused")
-FIGURES += ("difference: coverage", "found", "not given")
+_OF_EFFECT = ("bias", "standard deviation", "mean standard error", "of noise", "coverage", "refused")
+FIGURES = (*_OF_EFFECT, "difference: coverage", "found", "not given")
 _FIRST_SEED = 400
 """Others served to choose the map, and the order of bias that is extrapolated."""
 
