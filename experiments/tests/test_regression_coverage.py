@@ -23,8 +23,7 @@ def test_intervals_of_all_rows_in_one_place(world, options):
 def test_figures_of_each_noise_and_method(monkeypatch):
     monkeypatch.setattr(study, "settings", lambda: iter([("unequal", 900, 3, 5), ("clustered", 900, 3, 3)]))
     rows = [*study.figures(20, study.WORLDS)]
-    assert len(rows) == 2 * 3 + 2 * 2
+    assert len(rows) == 2 * 2 + 2 * 2
     assert all(each["answered"] == 1 and each["coverage"] > 0.75 for each in rows)
     width = {(each["residuals"], each["noise"], each["errors"]): each["width"] for each in rows}
     assert width["unequal", 0.1, "robust"] > width["unequal", 0.03, "robust"] > 1
-    assert width["unequal", 0.1, "classical"] < width["unequal", 0.1, "second message"]

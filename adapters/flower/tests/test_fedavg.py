@@ -10,8 +10,9 @@ from numpy.testing import assert_allclose
 from scipy.special import softmax
 
 from datacollab_experiments.oneshot.methods import RATE, ROUNDS, STEPS, FederatedAveraging, kind_of, logistic
-from datacollab_experiments.oneshot.settings import PRESETS, table_of
+from datacollab_experiments.oneshot.settings import PRESETS
 from datacollab_experiments.pays.draws import draw
+from datacollab_experiments.pays.tables import load_table
 
 DIGITS = [setting for setting in PRESETS["quick"].settings if setting.dataset == "digits"]
 """Settings whose table comes with scikit-learn."""
@@ -44,7 +45,7 @@ class Parties:
 def test_weights_after_all_rounds_are_those_of_flowers_fedavg(setting, monkeypatch):
     # Flower makes messages only within a run.
     monkeypatch.setattr("flwr.serverapp.strategy.fedavg.Message", lambda **message: SimpleNamespace(**message))
-    drawn = draw(table_of(setting.dataset), setting, 0)
+    drawn = draw(load_table(setting.dataset), setting, 0)
     start = logistic(kind_of(drawn).common.transform(drawn.public.X), drawn.public.y, drawn)
     parties, initial = Parties(drawn), Array(np.vstack([start.coefficients, start.intercept]))
     by_flower = FedAvg(fraction_evaluate=0.0).start(parties, ArrayRecord({"W": initial}), num_rounds=ROUNDS)

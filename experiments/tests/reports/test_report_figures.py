@@ -163,21 +163,3 @@ def test_a_black_picture_is_black_and_a_white_one_white():
     middle = drawn[drawn.shape[0] * 2 // 3]
     assert (middle < 0.01).sum() > 50
     assert (middle > 0.99).sum() > 50
-
-
-@pytest.mark.parametrize(
-    ("labels", "shape", "words"),
-    [
-        (["a"], (2, 3, 4, 4), "with 1 rows as there are labels; got shape"),
-        (["a"], (1, 4, 4), "n_rows, n_columns"),
-        ([], (0, 3, 4, 4), "got shape"),
-    ],
-)
-def test_pictures_of_the_wrong_shape_are_refused(labels, shape, words):
-    with pytest.raises(ValueError, match=words):
-        Picture("t", labels, np.zeros(shape))
-
-
-def test_pictures_that_are_not_finite_are_refused():
-    with pytest.raises(ValueError, match="NaN or infinity"):
-        Picture("t", ["a"], np.full((1, 1, 2, 2), np.nan))

@@ -1,7 +1,5 @@
 """A statement about results, and the verdict of rows on it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 
@@ -71,14 +69,10 @@ class Verdict:
 
 
 def claims_of(experiments: str, source: str, *entries: tuple[str, str, str, str, Finder]) -> tuple[Claim, ...]:
-    """Claims of one figure or table.
+    """Claims of one figure or table; the first of the experiments, which blanks separate, opens the ids.
 
-    Parameters
-    ----------
-    experiments : str
-        Names, separated by blanks; the first opens the ids.
-    *entries : tuple
-        End of the id, sentence, quota, the comparisons in words, and the function that makes them.
+    Each entry has the end of the id, the sentence, the quota, the comparisons in words, and the function that makes
+    them.
     """
     prefix = experiments.split()[0]
     return tuple(

@@ -1,7 +1,5 @@
 """How it is decided whether measured numbers bear a claim out."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

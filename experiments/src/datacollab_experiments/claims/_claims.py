@@ -1,7 +1,5 @@
 """The paper's claims, held against rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from ..paper import Row
@@ -16,20 +14,9 @@ CLAIMS = (*PARTY_CLAIMS, *ANCHOR_CLAIMS, *PRIVACY_CLAIMS, *REGRESSION_CLAIMS)
 
 
 def check_claims(rows: Mapping[str, Sequence[Row]], hyperparameters: str = "paper") -> tuple[Verdict, ...]:
-    """Test every claim of the paper on rows.
+    """Test every claim of the paper on the rows of one preset of hyperparameters, in the order of `CLAIMS`.
 
-    Parameters
-    ----------
-    rows : mapping of str to sequence of Row
-        Rows by experiment.
-    hyperparameters : {"paper", "recommended"}
-        The preset whose rows count.
-
-    Returns
-    -------
-    tuple of Verdict
-        In the order of `CLAIMS`.  Conditions and methods that were not run, failed or lack a partner of the same seed
-        do not count.
+    Conditions and methods that were not run, failed or lack a partner of the same seed do not count.
     """
     results = {}
     for experiments in dict.fromkeys(claim.experiments for claim in CLAIMS):

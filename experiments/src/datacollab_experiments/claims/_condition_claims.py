@@ -1,7 +1,5 @@
 """The paper's claims about anchors, and about obfuscators and intermediate dimensions."""
 
-from __future__ import annotations
-
 import math
 
 from ._claim import ABOVE, ACCURACY, AT_LEAST, BELOW, KERNEL, LINEAR, claims_of

@@ -1,7 +1,5 @@
 """From rows to the comparisons that a claim is about, paired by seed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -207,20 +205,11 @@ def pairs(
     together: bool = False,
     relative: bool = False,
 ) -> Finder:
-    """Differences of a statistic within a seed, of every first name less every second one.
+    """Differences of a statistic within a seed, of every first name less every second one, which lie within bounds.
 
-    A situation in which one of the names has no value at all is left out.
-
-    Parameters
-    ----------
-    first, second : sequence of str or Best
-        A name that is in both is not compared with itself.
-    bounds : tuple of float
-        Where the mean difference lies, as the claim says.
-    together : bool
-        Whether all pairs of a situation are one comparison, rather than one each.
-    relative : bool
-        Whether differences are divided by the second name's mean.
+    A situation in which one of the names has no value at all is left out; a name is not compared with itself.  If
+    `together`, all pairs of a situation are one comparison; if `relative`, differences are divided by the second name's
+    mean.
     """
 
     def find(results: Results) -> list[Contrasts]:

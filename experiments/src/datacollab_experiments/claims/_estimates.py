@@ -1,7 +1,5 @@
 """From rows to estimates: rows that belong together, and their means."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

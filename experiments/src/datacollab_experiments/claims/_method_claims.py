@@ -1,7 +1,5 @@
 """The paper's claims about methods: accuracy over the number of parties, and regression."""
 
-from __future__ import annotations
-
 import math
 
 from ._claim import ABOVE, ACCURACY, AT_LEAST, BELOW, LINEAR, claims_of

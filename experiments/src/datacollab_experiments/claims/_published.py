@@ -1,7 +1,5 @@
 """The numbers that the paper prints."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass

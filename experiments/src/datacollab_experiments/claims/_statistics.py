@@ -11,8 +11,6 @@ References
 .. [3] Y. Benjamini and R. Heller, "Screening for partial conjunction hypotheses", Biometrics 64(4), 1215-1222, 2008.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -63,17 +61,9 @@ def interval(values: Iterable[float]) -> Interval:
 
 
 def by_seed(rows: Iterable[Row], measure: str) -> dict[int, float]:
-    """Values of one method, or attack, in one condition, by seed.
+    """Return values of one method, or attack, in one condition, in the order of the seeds; failed rows have none.
 
-    Parameters
-    ----------
-    measure : str
-        Key of ``Row.scores`` or of ``Row.seconds``.
-
-    Returns
-    -------
-    dict of int to float
-        Values in the order of the seeds, without the rows that failed or do not have the measure.
+    The measure is a key of ``Row.scores`` or of ``Row.seconds``.
 
     Raises
     ------

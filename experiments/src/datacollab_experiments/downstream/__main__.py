@@ -1,7 +1,5 @@
 """Run the sections, seed by seed, and write their tables beside their bounds; figures that are there are kept."""
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import sys

@@ -1,7 +1,5 @@
 """Brier scores of survival, weighted for censoring."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -50,24 +48,14 @@ def brier_score(y_train: NDArray[Any], y: NDArray[Any], survival: ArrayLike, tim
     .. math:: BS(t) = \frac1n \sum_i \Big[ \frac{S(t \mid x_i)^2 \, 1(t_i \le t, \delta_i)}{G(t_i-)}
               + \frac{(1 - S(t \mid x_i))^2 \, 1(t_i > t)}{G(t)} \Big]
 
-    Parameters
-    ----------
-    y_train : ndarray of shape (n_train,)
-        Survival targets from which G, the probability of being observed, is estimated.
-    y : ndarray of shape (n_rows,)
-        Survival targets.
-    survival : array-like of shape (n_rows, n_times)
-    times : array-like of shape (n_times,)
+    G, the probability of being observed, is estimated from `y_train`; `survival` has shape (n_rows, n_times).  If
+    events and ends of observations share times, as in months, scikit-survival has G(t) in place of G(t-), and other
+    numbers.
 
     Raises
     ------
     NumericalError
         If no row of `y_train` was observed as long.
-
-    Notes
-    -----
-    If events and ends of observations share times, as in months, scikit-survival has G(t) in place of G(t-), and
-    other numbers.
     """
     event = y["event"]
     time = y["time"]

@@ -1,7 +1,5 @@
 """Clusters without labels, against k-means on everybody's rows in one place; and rows of kinds that nobody has."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -25,7 +23,7 @@ from datacollab.errors import RepeatableSecretWarning
 from datacollab.estimators import DataCollaborationClusterer
 from datacollab.party import Microaggregation
 
-from .report import Datum, Wanted
+from .report import Datum, read_wanted
 from .tables import penguins
 
 SECTION = "clusters"
@@ -185,18 +183,4 @@ def _mean_auc(is_novel: NDArray[Any], parties: list[dc.Party], found: Collaborat
     return float(np.mean([roc_auc_score(is_novel, each) for each in scores]))
 
 
-def _list_wanted() -> Iterator[Wanted]:
-    for table, scaled, most_unscaled in zip(_TABLES, (0.88, 0.92, 0.95, 0.78), (0.40, 0.30, 0.90, 0.75), strict=True):
-        figure: dict[str, Any] = {"section": SECTION, "data": table.data, "measure": WITH_CENTRAL}
-        yield Wanted(method="DC LTI scaled", at_least=scaled, **figure)
-        yield Wanted(method="DC LTI", at_most=most_unscaled, **figure)
-        yield Wanted(method="DC LTI scaled", beside="Local", at_least=0.05, **figure)
-        yield Wanted(method="DC groups", at_least=0.71, **figure)
-    figure = {"section": SECTION, "data": _NOVEL, "measure": NOVELTY}
-    for method in ("DC LOF", "DC mixture"):
-        yield Wanted(method=method, at_least=0.80, **figure)
-        yield Wanted(method=method, beside="Local", at_least=0.20, **figure)
-        yield Wanted(method=method, beside="Central", at_least=-0.06, **figure)
-
-
-WANTED = tuple(_list_wanted())
+WANTED = read_wanted(SECTION)

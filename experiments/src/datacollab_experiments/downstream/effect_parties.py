@@ -10,8 +10,6 @@ $ python -m datacollab_experiments.downstream --section effect_parties
 ```
 """
 
-from __future__ import annotations
-
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
@@ -26,7 +24,7 @@ from datacollab.effects import estimate_effect
 from datacollab.errors import EffectWarning
 from datacollab.targets import effect_target
 
-from .report import Datum, Wanted
+from .report import Datum, read_wanted
 
 SECTION = "effects and parties"
 # Per seed.
@@ -120,14 +118,4 @@ def _data(kind: str) -> str:
     return f"{kind} {_HOSPITALS}x{_N_ROWS}"
 
 
-_UNSOUND = {"AIPW, party unknown", "PLR as ATE", _BY_ROW}
-WANTED = tuple(
-    Wanted(section=SECTION, data=_data(kind), method=name, measure="coverage", at_most=0.8)
-    if name in _UNSOUND
-    else Wanted(section=SECTION, data=_data(kind), method=name, measure="coverage", at_least=0.93, at_most=0.97)
-    for kind, methods in _METHODS.items()
-    for name in methods
-) + tuple(
-    Wanted(section=SECTION, data=_data("levels"), method=name, measure="bias", at_least=-0.03, at_most=0.03)
-    for name in ("AIPW", "PLR", "IPW")
-)
+WANTED = read_wanted(SECTION)

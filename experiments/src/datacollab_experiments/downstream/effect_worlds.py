@@ -1,7 +1,5 @@
 """Worlds with a known effect: real covariates of smokers, made-up treatments and outcomes."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass

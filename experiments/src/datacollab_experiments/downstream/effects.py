@@ -1,12 +1,9 @@
 """Effects of a treatment: known ones on real covariates, and real ones on survival beside the pooled table's."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +15,7 @@ from datacollab.party import Microaggregation
 from datacollab.targets import effect_target
 
 from .effect_worlds import AFFINE, AFFINE_KERNEL, TRUTH, EffectWorld, Sharing, estimate_raw, parties, shares_of, world
-from .report import Datum, Wanted
+from .report import Datum, read_wanted
 from .tables import survival_table
 
 SECTION = "effects"
@@ -226,47 +223,4 @@ def _survival(seed: int) -> Iterator[Datum]:
             )
 
 
-_REFUSED = "groups by treatment and outcome (refused)"
-
-
-def _list_wanted(data: str, method: str, measure: str, **bounds: Any) -> Wanted:
-    return Wanted(section=SECTION, data=data, method=method, measure=measure, **bounds)
-
-
-WANTED: tuple[Wanted, ...] = (
-    _list_wanted("nhefs 8x120", "Central", "aipw RMSE", at_most=0.21),
-    _list_wanted("nhefs 8x120", "DC PCA affine", "aipw RMSE", at_most=0.21),
-    _list_wanted("nhefs 8x120", "DC kernel PCA affine", "aipw RMSE", at_most=0.22),
-    _list_wanted("nhefs 8x120", "DC groups by treatment", "aipw RMSE", at_most=0.33),
-    _list_wanted("nhefs 8x120", "Local", "aipw RMSE", at_least=0.5),
-    _list_wanted("nhefs 8x120", _REFUSED, "aipw RMSE", at_least=0.5),
-    *(
-        Wanted(section=SECTION, data=data, method=method, measure="aipw RMSE", beside=beside, at_most=most)
-        for data, method, beside, most in (
-            ("nhefs 8x120", "DC PCA affine", "Central", 0.02),
-            ("nhefs 8x120", "DC kernel PCA affine", "Central", 0.03),
-            ("nhefs 8x120", "DC PCA affine", "meta", -0.05),
-            ("nhefs 24x40", "DC PCA affine", "Central", 0.03),
-            ("nhefs 24x40", "DC PCA affine", "meta", -0.3),
-        )
-    ),
-    *(_list_wanted("nhefs 8x120", method, f"{each} coverage", at_least=0.85) for method in SHARED for each in METHODS),
-    *(_list_wanted("nhefs 8x120", _REFUSED, f"{each} coverage", at_most=0.5) for each in METHODS),
-    *(
-        Wanted(
-            section=SECTION,
-            data="nhefs 8x120",
-            method="DC PCA affine",
-            measure="conditional RMSE",
-            beside=beside,
-            at_most=most,
-        )
-        for beside, most in (("Central", 0.05), ("Local", -0.4))
-    ),
-    *(
-        _list_wanted("rotterdam 10x120", "DC PCA affine", f"survival off, {each}, in SE of Central", at_most=1e-5)
-        for each in ("ipw", "plr")
-    ),
-    _list_wanted("rotterdam 10x120", "DC kernel PCA affine", "survival off, plr, in SE of Central", at_most=0.2),
-    _list_wanted("rotterdam 10x120", "Local", "survival off, plr, in SE of Central", at_least=0.3),
-)
+WANTED = read_wanted(SECTION)

@@ -1,8 +1,7 @@
 """Tables of means over seeds, and whether each is within its bounds."""
 
-from __future__ import annotations
-
 import math
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,19 +13,7 @@ from ..harness import markdown
 
 @dataclass(frozen=True, kw_only=True)
 class Datum:
-    """One figure of one seed.
-
-    Attributes
-    ----------
-    section : str
-        Such as "survival".
-    data : str
-        Table, parties and rows, such as "whas500 5x50".
-    method : str
-        Such as "Local", "Local+Public", "meta", "Central", "DC PCA affine".
-    measure : str
-        Such as "C-index".
-    """
+    """One figure of one seed: of "survival", the table "whas500 5x50" and the method "meta", the measure "C-index"."""
 
     section: str
     data: str
@@ -38,17 +25,7 @@ class Datum:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """Bounds for the mean over seeds of one figure.
-
-    Attributes
-    ----------
-    section, data, method, measure : str
-        The figure that is bounded.
-    at_least, at_most : float or None
-        Bounds for its mean over seeds.
-    beside : str or None
-        Another method: the bounds are then for this method's mean less that one's.
-    """
+    """Bounds for the mean over seeds of one figure; with `beside`, for the mean less that of another method."""
 
     section: str
     data: str
@@ -57,6 +34,12 @@ class Wanted:
     at_least: float | None = None
     at_most: float | None = None
     beside: str | None = None
+
+
+def read_wanted(section: str) -> tuple[Wanted, ...]:
+    """Return the bounds of a section, as wanted.toml has them."""
+    every = tomllib.loads(Path(__file__).with_name("wanted.toml").read_text(encoding="utf-8"))
+    return tuple(Wanted(section=section, **each) for each in every[section])
 
 
 Key = tuple[str, str, str, str]

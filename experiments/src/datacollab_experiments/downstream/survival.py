@@ -4,8 +4,6 @@ Parties have rows of one table, the anchor is other rows of it, and all is judge
 shared of times is whole months.  Each party predicts every test row; figures are means over parties.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +19,7 @@ from datacollab.survival import CoxRegression, SurvivalForest, SurvivalModel, co
 from datacollab.targets import coarsen_times, survival_target
 
 from .brier import mean_brier_score
-from .report import Datum, Wanted
+from .report import Datum, read_wanted
 from .tables import survival_table
 
 SECTION = "survival"
@@ -42,19 +40,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Rows of one seed.
-
-    Attributes
-    ----------
-    parties : dict of int to (ndarray, ndarray)
-        Rows and their targets in months.
-    anchor, anchor_target
-        Public rows.
-    test, test_target
-        Test rows, and their times in exact months.
-    times : ndarray of shape (n_times,)
-        At which curves are compared.
-    """
+    """Rows of one seed; targets are in whole months, those of test rows exact.  Curves are compared at `times`."""
 
     label: str
     parties: dict[int, tuple[Array, NDArray[np.void]]]
@@ -290,39 +276,4 @@ def alone(name: str, label: str, n_rows: int, seed: int) -> Iterator[Datum]:
         )
 
 
-def _list_wanted(data: str, method: str, measure: str = "C-index", **bounds: float | str) -> Wanted:
-    return Wanted(section=SECTION, data=data, method=method, measure=measure, **bounds)  # type: ignore[arg-type]
-
-
-# Concordance of PCA, kernel PCA, and rows grouped by event and of whatever event.
-_LEAST = {
-    "whas500 5x50": (0.747, 0.748, 0.718, 0.722),
-    "gbsg2 5x50": (0.678, 0.677, 0.653, 0.664),
-    "rotterdam 10x50": (0.692, 0.693, 0.677, 0.689),
-    "flchain 10x60": (0.785, 0.784, 0.770, 0.783),
-}
-_METHODS = ("DC PCA affine", "DC kernel PCA affine", "DC groups, by event", "DC groups, by=None")
-_BRIER = "integrated Brier score"
-_KAPPA = "kappa of risk groups with Central"
-
-WANTED: tuple[Wanted, ...] = (
-    *(
-        _list_wanted(data, method, at_least=low)
-        for data, least in _LEAST.items()
-        for method, low in zip(_METHODS, least, strict=True)
-    ),
-    *(_list_wanted(data, "DC PCA affine", at_least=-0.005, at_most=0.005, beside="Central") for data in _LEAST),
-    *(_list_wanted(data, "DC kernel PCA affine", at_least=-0.01, beside="Central") for data in _LEAST),
-    *(_list_wanted(data, "DC PCA affine", at_least=0.01, beside="Local") for data in _LEAST),
-    *(_list_wanted(data, "DC PCA affine", _BRIER, at_most=0.003, beside="Central") for data in _LEAST),
-    *(_list_wanted(data, "DC PCA affine", _BRIER, at_most=0.0, beside="Local") for data in _LEAST),
-    *(_list_wanted(data, "DC PCA affine", _KAPPA, at_least=0.79) for data in _LEAST),
-    *(_list_wanted(data, "Local", _KAPPA, at_most=0.75) for data in _LEAST),
-    _list_wanted("flchain 16x25", "DC PCA affine forest", at_least=0.77),
-    _list_wanted("flchain 16x25", "DC PCA affine forest", at_least=0.04, beside="Local forest"),
-    _list_wanted("flchain 16x25", "DC PCA affine forest", at_least=-0.015, beside="Central forest"),
-    _list_wanted("rotterdam 10x50", "DC PCA affine forest", at_least=0.67),
-    _list_wanted("rotterdam 10x50", "DC PCA affine forest", at_least=0.01, beside="Local forest"),
-    *(_list_wanted(data, "days", "rows alone with their event and time", at_least=0.65) for data in _LEAST),
-    *(_list_wanted(data, "months", "rows alone with their event and time", at_most=0.2) for data in _LEAST),
-)
+WANTED = read_wanted(SECTION)

@@ -1,7 +1,5 @@
 """Real tables that packages carry."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -11,9 +9,6 @@ from causaldata import nhefs_complete
 from numpy.typing import NDArray
 
 from ..harness import arff_table, r_table
-
-_PENGUINS = "palmerpenguins/penguins", "afb6a5f8b3f5a999d2d3f8dde020b72ff3504569afaec76016ba8dd19a8635e5"
-_ROTTERDAM = "survival/rotterdam", "f2e39dc15a18cb928a12a547328c4603fbaa4ac67f04ff8d3743d2f5ff7062d5"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +49,7 @@ def nhefs() -> pd.DataFrame:
 
 def penguins() -> tuple[pd.DataFrame, NDArray[np.str_]]:
     """Four measurements, and the species."""
-    rows = r_table(*_PENGUINS)
+    rows = r_table("palmerpenguins/penguins")
     columns = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
     rows = rows.dropna(subset=columns)
     return rows[columns].astype(np.float64).reset_index(drop=True), rows["species"].to_numpy(str)
@@ -77,7 +72,7 @@ def _gbsg2() -> tuple[pd.DataFrame, NDArray[np.bool_], NDArray[np.float64]]:
 
 
 def _rotterdam() -> tuple[pd.DataFrame, NDArray[np.bool_], NDArray[np.float64]]:
-    rows = r_table(*_ROTTERDAM)
+    rows = r_table("survival/rotterdam")
     X = rows[["year", "age", "meno", "size", "grade", "nodes", "pgr", "er", "hormon", "chemo"]].assign(
         nodes=np.log1p(rows["nodes"]), pgr=np.log1p(rows["pgr"]), er=np.log1p(rows["er"])
     )

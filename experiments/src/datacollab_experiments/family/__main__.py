@@ -1,7 +1,5 @@
 """Run one experiment of each method of the family, draw by draw, and write one table beside the papers' figures."""
 
-from __future__ import annotations
-
 import argparse
 import csv
 import hashlib

@@ -15,8 +15,6 @@ anchors) and five levels of noise. Ours are the largest of one deployment. Data 
 are rounding errors, so they say that the alignment is exact.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

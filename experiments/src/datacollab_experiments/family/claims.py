@@ -1,7 +1,5 @@
 """Rows of the family's table, and verdicts on the papers' claims."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ In an orthonormal basis, all directions are equally long, and k-means finds othe
 party's rows and columns, judged on its own rows. The index is the adjusted one, with the classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

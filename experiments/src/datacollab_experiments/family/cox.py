@@ -8,8 +8,6 @@ Neither the paper nor its abstract could be had: the map is as an independent pr
 (github.com/issac1441/dccox), and the claims are ours.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 

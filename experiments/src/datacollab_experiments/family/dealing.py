@@ -1,7 +1,5 @@
 """Dealing rows, and columns, to parties."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache

@@ -5,8 +5,6 @@ LTI), and the four analysts average a logistic model. "FL" is the same averaging
 pixels. Our groups agree on one target exactly, through the centre; the paper's do so approximately.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

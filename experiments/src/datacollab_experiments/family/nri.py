@@ -11,8 +11,6 @@ nothing to refit; then the party takes the leverages of all columns. The paper a
 reconstructed: principal components with a secret rotation are none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -11,8 +11,6 @@ The comparison favours DP-FL. Its rounds and step length were the best of 25 pai
 the abstract says only that it uses PCA. So this says nothing against the paper.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -7,8 +7,6 @@ principal component of each party; "DC-QE, all components" none, and is then the
 Local is the estimate of one party, from its own rows and covariates. A draw is ten worlds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

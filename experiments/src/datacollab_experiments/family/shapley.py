@@ -9,8 +9,6 @@ discrepancy with own rows over that with the anchor. The mean ratio hangs on one
 The paper's factor is the least of its open tables; ours is on another table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 

@@ -15,6 +15,7 @@ of the machine, which end the run.
 
 **Report.** `read_outcomes` gives tasks and their results, in the order of the tasks; a report is made from
 these alone, by a function ``write(found, folder) -> path``.  `markdown` and `write_rows` write tables and CSV files.
+A module that makes one table and nothing else has `write_table` for its program.
 `run_study` is a whole command: it runs, reports, and copies a complete report to where it is published.
 
 A study in full::
@@ -44,7 +45,7 @@ from ._provenance import source_state, versions
 from ._run import ENVIRONMENT, Progress, Scored, attempt, read_outcomes, run_tasks, to_failure
 from ._store import Result, ResultStore, results_file
 from ._study import Found, Study, run_study, study_options
-from ._tables import markdown, open_table, shown, write_rows
+from ._tables import markdown, open_table, write_rows, write_table
 from ._task import Key, Outcome, Task, cell_id
 
 __all__ = [
@@ -68,10 +69,10 @@ __all__ = [
     "results_file",
     "run_study",
     "run_tasks",
-    "shown",
     "source_state",
     "study_options",
     "to_failure",
     "versions",
     "write_rows",
+    "write_table",
 ]

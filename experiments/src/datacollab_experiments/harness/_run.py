@@ -1,7 +1,5 @@
 """Compute missing cells in parallel, and ready to be stopped at any time."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -56,32 +54,20 @@ def run_tasks(
     hours: float | None = None,
     progress: Callable[[Progress], None] = lambda state: None,
 ) -> int:
-    """Compute the cells that the store does not hold yet.
+    """Compute the cells that the store does not hold yet, and return how many of their outcomes failed.
 
     The outcomes of a task are written when it ends, all or none, so a run that was stopped goes on where it was,
-    whatever stopped it.
+    whatever stopped it.  Every task has one BLAS thread, so that scores do not depend on how many run side by side.
+    Times do, a little: for times that matter run one at a time.
 
     Parameters
     ----------
     n_jobs : int, optional
         Tasks at a time, as joblib takes it: ``joblib.parallel_config(backend="dask")`` spreads them over machines.
-        The scores do not depend on it.
     hours : float, optional
         No task is handed out later than this after the start; those that were end.
     progress : callable, optional
         Called after each task.
-
-    Returns
-    -------
-    int
-        How many outcomes of this run failed.
-
-    Notes
-    -----
-    Without ``hours``, the longest tasks are first, so that the last processor is not busy alone for long.
-
-    Every task has one BLAS thread, so that scores do not depend on how many run side by side.  Times do, a little:
-    tasks share the machine's memory and caches.  For times that matter run one at a time.
     """
     done = store.done()
     waiting = [left for task in tasks if (left := task.without(done)).cells]

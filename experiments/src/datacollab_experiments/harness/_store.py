@@ -1,7 +1,5 @@
 """Where results are kept: one SQLite file, in which a row is there as a whole or not at all."""
 
-from __future__ import annotations
-
 import io
 import json
 import sqlite3
@@ -50,14 +48,9 @@ class Result:
 
 
 class ResultStore:
-    """Results in a file.
+    """Results in a file, which is made where it is not there.
 
     Outcomes of one trial are written together or not at all, also when the process is killed while it writes.
-
-    Parameters
-    ----------
-    path : path-like
-        Made, with its directory, where it is not there.
 
     Raises
     ------

@@ -1,7 +1,5 @@
 """A study: tasks and their report, as one command."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys

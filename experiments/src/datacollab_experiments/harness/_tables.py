@@ -1,14 +1,15 @@
 """Tables of reports."""
 
-from __future__ import annotations
-
+import argparse
 import csv
 import gzip
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: bool = False) -> str:
@@ -21,13 +22,6 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: 
     """
     rule = ["---", *["---:" if numbers else "---"] * (len(head) - 1)]
     return "\n".join(f"| {' | '.join(map(str, cells))} |" for cells in (head, rule, *rows))
-
-
-def shown(rows: Iterable[Mapping[str, object]]) -> Iterator[Mapping[str, object]]:
-    """Yield rows, and print each."""
-    for row in rows:
-        print(dict(row), flush=True)
-        yield row
 
 
 @contextmanager
@@ -61,3 +55,35 @@ def write_rows(rows: Iterable[Mapping[str, object]], path: Path) -> None:
         if writer is None:
             # pandas reads no file without a header.
             csv.DictWriter(stream, ["dataset"]).writeheader()
+
+
+def write_table(rows: Callable[..., Iterable[Mapping[str, object]]], **defaults: Any) -> None:
+    """Be the program of a module that makes one table: print its rows, and write them to ``--output`` if that is given.
+
+    Parameters
+    ----------
+    rows : callable
+        Yields the rows.  It takes the options by keyword.
+    **defaults : int, bool, tuple or None
+        Options of the program: a number, a switch, some of the entries, or a folder of data sets.
+    """
+    parser = argparse.ArgumentParser(description=str(sys.modules[rows.__module__].__doc__).partition("\n")[0])
+    parser.add_argument("--output", type=Path, metavar="FILE", help="file of comma-separated values")
+    for name, default in defaults.items():
+        how: dict[str, Any] = {"type": type(default)}
+        if default is None:
+            how = {"type": Path}
+        elif default is False:
+            how = {"action": "store_true"}
+        elif isinstance(default, tuple):
+            how = {"nargs": "+", "choices": default, "type": type(default[0])}
+        parser.add_argument(f"--{name.replace('_', '-')}", default=default, **how)
+    options = vars(parser.parse_args())
+    output = options.pop("output") or Path(os.devnull)
+
+    def print_rows() -> Iterator[Mapping[str, object]]:
+        for row in rows(**options):
+            print(dict(row), flush=True)
+            yield row
+
+    write_rows(print_rows(), output)

@@ -1,7 +1,5 @@
 """Units of work, and their outcomes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from abc import ABC, abstractmethod

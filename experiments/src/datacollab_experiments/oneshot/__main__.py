@@ -1,7 +1,5 @@
 """Play and attack all methods, and write the report; results that are there are not computed again."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence
@@ -9,9 +7,10 @@ from functools import partial
 from pathlib import Path
 
 from ..harness import Study, run_study, study_options
+from ..pays.tables import load_table
 from .methods import METHODS
 from .report import write_report
-from .settings import PRESETS, table_of
+from .settings import PRESETS
 from .tasks import MethodsTask, tasks_of
 
 
@@ -29,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A report alone needs no tables, which may be on another machine.
     if not options.report_only:
         names = dict.fromkeys(setting.dataset for setting in preset.settings)
-        fingerprints = {name: table_of(name, options.data_dir).fingerprint for name in names}
+        fingerprints = {name: load_table(name, options.data_dir).fingerprint for name in names}
     study: Study[MethodsTask] = Study(
         name="oneshot",
         tasks=tasks_of(preset, options.method or (), options.data_dir),

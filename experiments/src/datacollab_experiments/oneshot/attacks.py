@@ -11,8 +11,6 @@ into linear discriminant analysis, with shrunken covariance, that learns from fo
 others, in turn: a likelihood ratio with shadow models (Carlini et al., 2022) for normal evidence.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ All but rows learn the same model, logistic or ridge regression in the library's
 only the messages differ.  All may use the public rows and their targets.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

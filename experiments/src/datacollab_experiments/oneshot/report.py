@@ -1,7 +1,5 @@
 """The report: Markdown, a CSV file and a figure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -29,21 +27,6 @@ RISKS: dict[str, tuple[str, ...]] = {EACH: ("receiver", "party"), BOTH: ("togeth
 
 # Settings that an interval over them needs.
 FEWEST = 5
-_CAVEATS = (
-    "Scores of rows are those of the model that the analyst chooses. In attacked worlds it trains a logistic "
-    "regression with a large penalty instead, which may say less of a person: take the risk of rows by a party alone "
-    "as a lower bound.",
-    "The receiver of rows has no anchor, and only matches second moments. With the anchor it reads everything, as the "
-    "column of both together shows.",
-    "The receiver of sums under masks is no party. If it is one, the risk is that of both together.",
-    "Asked targets are flipped by a coin, which features do not tell; people's usual targets are read less well.",
-    "FedAvg is a loop in NumPy. On digits its weights are those of Flower's `FedAvg` to 1e-12, as "
-    "[a test](../../../adapters/flower/tests/test_fedavg.py) shows.",
-    "Probabilities of sums are outputs of ridge regression plus one over the number of classes: their log loss is "
-    "worse than their ranking.",
-    "An area near .5 shows that these attacks fail, and proves nothing. Synthetic rows with noise alone have a "
-    "guarantee here, and not for the sizes of classes.",
-)
 _UNFINISHED = "The run is unfinished: `make oneshot` goes on where it was, and copies a whole one only. "
 _SETTING = ["dataset", "parties", "rows", "split"]
 # Okabe and Ito's colours, which the colour-blind tell apart, and grey and brown; shapes differ as well.
@@ -187,8 +170,8 @@ def text(means: pd.DataFrame, rows: Sequence[Mapping[str, object]], failures: Se
         *(f"## Risk by setting, {risk}\n\n" + _by_setting(means, risk, 2) for risk in RISKS),
         "## Where sums are behind the frontier\n\n" + _behind(means),
     ]
-    caveats = [*_CAVEATS, _error(table[table["method"] == SUMS])]
-    parts.append("## What to know before you quote this\n\n" + "\n".join(f"* {each}" for each in caveats))
+    caveats = Path(__file__).with_name("caveats.md").read_text(encoding="utf-8")
+    parts.append(f"## What to know before you quote this\n\n{caveats}* {_error(table[table['method'] == SUMS])}")
     if failures:
         parts.append("## What failed\n\n" + "\n".join(f"* {each}" for each in failures))
     return "\n\n".join(parts) + "\n"

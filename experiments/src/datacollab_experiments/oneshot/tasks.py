@@ -1,7 +1,5 @@
 """All methods in one draw as a task of the harness; each method is a cell, computed once."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Collection, Iterator, Mapping
@@ -17,9 +15,10 @@ from ..harness import Outcome, Scored, Task, attempt, cell_id
 from ..pays.draws import Draw, draw
 from ..pays.scoring import losses, score
 from ..pays.settings import Setting
+from ..pays.tables import load_table
 from .attacks import attack_method
 from .methods import METHODS, Method
-from .settings import PROTOCOL, OneshotPreset, table_of
+from .settings import PROTOCOL, OneshotPreset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +43,7 @@ class MethodsTask(Task):
 
     def measure(self) -> Iterator[Outcome]:
         """Play and attack each method."""
-        drawn = draw(table_of(self.setting.dataset, self.data_dir), self.setting, self.seed)
+        drawn = draw(load_table(self.setting.dataset, self.data_dir), self.setting, self.seed)
         for cell, name in self.cells.items():
             yield attempt(cell, partial(_score, METHODS[name], drawn, self.n_worlds))
 

@@ -1,7 +1,5 @@
 """Reconstruction attacks on the parties of a trial."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

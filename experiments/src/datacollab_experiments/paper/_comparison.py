@@ -1,7 +1,5 @@
 """Methods side by side over several seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -82,16 +80,9 @@ def compare_methods(
     seeds: Sequence[int],
     progress: Progress = lambda step: None,
 ) -> Comparison:
-    """Run trials and score every method on each of them.
+    """Run trials, one for each seed, and score every method on each of them.
 
-    Parameters
-    ----------
-    methods : sequence of str
-        "Local", "Central", or names that `method` knows.
-    seeds : sequence of int
-        One trial each.
-    progress : callable, optional
-        Called before each of the ``len(seeds) * (1 + len(methods))`` steps.
+    `progress` is called before each of the ``len(seeds) * (1 + len(methods))`` steps.
 
     Raises
     ------

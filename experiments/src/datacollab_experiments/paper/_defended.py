@@ -1,7 +1,5 @@
 """Parties that defend their shares, and the published representation of each row."""
 
-from __future__ import annotations
-
 import copy
 import warnings
 from typing import Any
@@ -46,19 +44,7 @@ def list_published(
 ) -> tuple[NDArray[np.int64], FloatArray]:
     """Return those of a party's rows that it shares, and their representations.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        All its rows.
-    rows : ndarray of shape (n_rows,)
-        Numbers of some of them.
-    anchor : ndarray of shape (n_anchors, n_features)
-
-    Returns
-    -------
-    published : ndarray of shape (n_published,)
-        `rows` without those that a defence suppresses.
-    representations : ndarray of shape (n_published, n_components)
+    `X` are all its rows, and `rows` numbers of some of them, of which those are left out that a defence suppresses.
     """
     if not party.defences:
         return rows, party.obfuscate(X)[rows]

@@ -154,12 +154,7 @@ def preset_names(source: str | Path) -> tuple[str, ...]:
 
 
 def load_experiment(source: str | Path, preset: str) -> Experiment | None:
-    """Read a definition at one preset.
-
-    Returns
-    -------
-    Experiment or None
-        None where the definition does not have the preset.
+    """Read a definition at one preset; None where the definition does not have the preset.
 
     Raises
     ------

@@ -1,7 +1,5 @@
 """The paper's reconstruction accuracy: whether a judge recognises reconstructions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,8 +37,6 @@ def label_match(judge: Any, reconstructions: ArrayLike, targets: ArrayLike) -> L
 
     Raises
     ------
-    RepresentationError
-        If the reconstructions are not a finite table.
     AgreementError
         If there is not one target per reconstruction, or the judge does not know all classes among the targets.
     """

@@ -1,7 +1,5 @@
 """The methods of the paper by the names its tables use, and methods of one's own."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import re
@@ -49,7 +47,7 @@ def check_methods(names: Sequence[str]) -> None:
 
 
 def specification(name: str, condition: Condition) -> dict[str, Any]:
-    r"""All that determines an integration method of the paper, as plain data.
+    r"""Return the class of an integration method, and the parameters that are not left at their defaults, as data.
 
     The paper's hyperparameters are :math:`\gamma = \lambda = \mu = 1`.  The recommended ones take the width of each
     party's kernel from its anchors: the median rule and :math:`\lambda = 0.1`.  With TSL and centring it is 0.3 of the
@@ -58,16 +56,6 @@ def specification(name: str, condition: Condition) -> dict[str, Any]:
 
     KTICV chooses its own, the number of components included, under either preset.  On interpolated anchors it is given
     wide kernels and large penalties only, as its documentation advises.
-
-    Returns
-    -------
-    dict
-        "class" and the parameters that are not left at their defaults.  Two equal specifications are one method.
-
-    Raises
-    ------
-    ValueError
-        When the name is unknown.
     """
     if name not in METHODS:
         raise ValueError(f"Unknown method {name!r}; known methods: {', '.join(METHODS)}.")
@@ -103,16 +91,11 @@ def _specify_search(center: bool, graph: str | None, condition: Condition) -> di
 
 
 def method(name: str, condition: Condition, own: Mapping[str, Any] | None = None) -> BaseIntegrator:
-    """Integration method by its name in the paper, or of one's own.
+    """Return an integration method by its name in the paper, or of one's own.
 
-    Parameters
-    ----------
-    name : str
-        One of `METHODS`, unless `own` is given.
-    own : mapping, optional
-        For a method of one's own: "class", such as ``"my_package.my_module:MyIntegrator"``, and parameters, in which a
-        mapping with a "class" stands for an object.  The condition's `n_components` is passed on to a class that
-        takes it, unless given.
+    A method of one's own has "class", such as ``"my_package.my_module:MyIntegrator"``, and parameters, in which a
+    mapping with a "class" stands for an object.  The condition's `n_components` is passed on to a class that takes it,
+    unless given.
 
     Raises
     ------

@@ -1,7 +1,5 @@
 """Reconstruction by a neural network."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Reconstruction by the inverse of a linear estimate of the obfuscator."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from datacollab._validation import FloatArray

@@ -1,7 +1,5 @@
 """From definitions to cells: equal computations are one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Results as rows of experiments."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The library's audit of one party of a trial."""
 
-from __future__ import annotations
-
 import copy
 import math
 import time

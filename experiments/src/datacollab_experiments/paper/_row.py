@@ -1,7 +1,5 @@
 """One number of an experiment, and where it comes from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Run experiments: missing trials, in parallel, and ready to be stopped at any time."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -133,25 +131,9 @@ def run_experiments(
     hours: float | None = None,
     progress: Callable[[Progress], None] = lambda state: None,
 ) -> int:
-    """Compute the trials that the results lack.
+    """Compute the trials that the results lack, as `run_tasks` does, and return how many of their rows failed.
 
-    Each trial is one unit of work: parties obfuscate once, and every method and attack is scored on that.  Its rows
-    are written when it ends, all or none, so a run that was stopped goes on where it was, whatever stopped it.
-
-    Parameters
-    ----------
-    n_jobs : int, optional
-        Trials at a time, as joblib takes it: ``joblib.parallel_config(backend="dask")`` spreads them over machines.
-        The scores do not depend on it.
-    retry_failed : bool, default=False
-        Whether rows of these experiments that failed before are computed again.
-    hours : float, optional
-        No trial begins later than this after the start.
-
-    Returns
-    -------
-    int
-        How many rows of this run failed.
+    With `retry_failed`, rows of these experiments that failed before are computed again.
 
     Raises
     ------

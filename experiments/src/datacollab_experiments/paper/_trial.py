@@ -1,7 +1,5 @@
 """One random draw of parties, anchors and test rows, and how every method does on it."""
 
-from __future__ import annotations
-
 import copy
 import time
 from collections.abc import Iterator, Mapping
@@ -65,14 +63,7 @@ class Score:
 
 @dataclass(frozen=True, eq=False)
 class FittedParties:
-    """Parties that have fitted f_k, before there is an anchor.
-
-    Attributes
-    ----------
-    split : PartySplit
-        The parties' raw rows.
-    test_representations : dict of party to ndarray of shape (n_test, n_components)
-    """
+    """Parties that have fitted f_k, before there is an anchor, and their representations of the test rows."""
 
     split: PartySplit
     parties: dict[PartyName, Party]
@@ -83,23 +74,9 @@ class FittedParties:
 class Trial:
     """Parties that have obfuscated, their shares, and rows to test on.
 
-    Attributes
-    ----------
-    split : PartySplit
-        The parties' raw rows.
-    parties : dict of party to Party
-        Each with its f_k.
-    anchor : ndarray of shape (n_anchors, n_features)
-    anchor_target : ndarray of shape (n_anchors,)
-    X_test : ndarray of shape (n_test, n_features)
-    y_test : ndarray of shape (n_test,)
-    test_representations : dict of party to ndarray of shape (n_test, n_components)
-        The test rows through each party's f_k.
-    X_public : ndarray of shape (n_public, n_features)
-        The real rows that the anchor consists of, or was made from.
-    y_public : ndarray of shape (n_public,)
-    unused : ndarray of shape (n_unused,)
-        Numbers of the data set's rows that are nowhere in the trial.
+    The anchor has shape (n_anchors, n_features), and each of `test_representations` (n_test, n_components): the test
+    rows through a party's f_k.  `X_public` are the real rows that the anchor consists of, or was made from; `unused`
+    are numbers of the data set's rows that are nowhere in the trial.
     """
 
     seed: int
@@ -139,10 +116,7 @@ def check_size(condition: Condition, data: Dataset) -> None:
 
 
 def fit_parties(condition: Condition, data: Dataset, seed: int) -> FittedParties:
-    """Draw the parties and the test rows, and let every party fit its obfuscator.
-
-    Nothing in the condition that concerns anchors or hyperparameters matters.
-    """
+    """Draw the parties and the test rows, and let every party fit f_k, whatever the condition says of anchors."""
     split = _split(condition, data, seed)
     others = data.X[split.rest[len(split.rest) - condition.n_fit :]]
     parties: dict[PartyName, Party] = {}

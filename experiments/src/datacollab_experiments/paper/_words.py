@@ -1,7 +1,5 @@
 """A comparison in words."""
 
-from __future__ import annotations
-
 from ._comparison import Comparison
 from ._methods import BASELINES
 

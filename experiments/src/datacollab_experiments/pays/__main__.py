@@ -1,7 +1,5 @@
 """Run a preset, and write its report; results that are there are not computed again."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Whether the intervals that parties get hold the gain on rows that nobody has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

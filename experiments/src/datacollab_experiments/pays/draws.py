@@ -1,7 +1,5 @@
 """Rows of each party, public rows, and the anchor."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Differences by setting, sorted, with intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

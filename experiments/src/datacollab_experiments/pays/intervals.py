@@ -1,7 +1,5 @@
 """Paired differences with intervals, and how often intervals hold the truth."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

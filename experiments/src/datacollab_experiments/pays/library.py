@@ -1,7 +1,5 @@
 """Where the comparison calls the library: parties, their own models, the analyst, and both together."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The report: Markdown, a CSV file and a figure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path

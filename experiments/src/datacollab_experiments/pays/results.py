@@ -1,7 +1,5 @@
 """Results by setting, as the report wants them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path

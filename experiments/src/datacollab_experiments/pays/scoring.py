@@ -1,7 +1,5 @@
 """Scores of predictions on test rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

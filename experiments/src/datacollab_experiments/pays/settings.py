@@ -1,7 +1,5 @@
 """Presets of settings, fixed before they were run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """Made-up rows that follow the distribution of a party's own, which people share instead."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats

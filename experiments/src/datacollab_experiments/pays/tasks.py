@@ -1,7 +1,5 @@
 """Parts of trials as tasks of the harness."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

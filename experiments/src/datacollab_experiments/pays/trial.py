@@ -1,7 +1,5 @@
 """One trial: every way to predict, scored on the test rows for each party."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping

@@ -5,15 +5,13 @@ results of ``datacollab experiment run --preset printed`` and rows of earlier ru
 figures, and all rows.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from operator import attrgetter
@@ -205,25 +203,18 @@ def _rows_of_half(printed: PublishedValue, rows: Mapping[str, Sequence[Row]]) ->
     return [row for row in here if row.name == f"{printed.name}, gamma 0.5"]
 
 
-def make_texts(results: ExperimentResults, figure_names: Iterable[str] = ()) -> dict[str, str]:
-    """Return the texts of the page and of its claims, by file name.
-
-    Parameters
-    ----------
-    figure_names : iterable of str
-        Files of the figures that the page shows, of those in `_FIGURES`.
-    """
+def make_texts(results: ExperimentResults, figure_names: Collection[str] = ()) -> dict[str, str]:
+    """Return the texts of the page and of its claims, by file name; the page shows the figures that are named."""
     numbers = compare_numbers(results.rows)
     # Claims about seconds are left out: runs on several machines cannot be compared.
     verdicts = [each for each in check_claims(results.rows) if each.claim.source not in TIME_FIGURES.values()]
-    shown = [name for name in _FIGURES if name in set(figure_names)]
     parts = {
         "answer": _answer_question(numbers),
         "counts": _counts(numbers),
         "tables": "\n\n".join(_table(label, numbers) for label in _TABLES),
         "differences": _differences(numbers),
         "claims": count_verdicts(verdicts),
-        "figures": _figure_texts(shown),
+        "figures": _figure_texts(figure_names),
     }
     text = Path(__file__).with_name("printed.md").read_text(encoding="utf-8")
     for name, part in parts.items():
@@ -231,44 +222,20 @@ def make_texts(results: ExperimentResults, figure_names: Iterable[str] = ()) -> 
     return {"README.md": text, "claims.md": claims_markdown({"paper": verdicts})}
 
 
-# Titles of the figures, by file, in the order of the page.
-_FIGURES = {
-    "rq4_trade-off_paper.png": "RQ4: accuracy against reconstruction",
-    "reconstructions_mnist.png": "RQ4: reconstructions of MNIST with 64 columns",
-    "reconstructions_fashion-mnist.png": "RQ4: reconstructions of Fashion-MNIST with 64 columns",
-    "regression.png": "Regression: printed and ours",
-    "rq1_paper.png": "RQ1: accuracy by number of parties",
-    "rq2_paper.png": "RQ2: accuracy by number of parties",
-    "rq3_quantity_paper.png": "RQ3: accuracy by number of anchors",
-    "rq3_quality_paper.png": "RQ3: accuracy by real rows behind the anchors",
-    "rq3_seconds-construct_paper.png": "RQ3: seconds to construct all integration functions",
-    "rq3_seconds-represent_paper.png": "RQ3: seconds to represent the test rows",
-    "toy.png": "Graphs and centring, on three classes of MNIST",
-}
-
-
-# Captions below figures, by file.
-_CAPTIONS = {
-    "rq4_trade-off_paper.png": "Open grey circles are printed values, each joined to ours.",
-    "regression.png": "Open grey diamonds are printed values.",
-    "rq1_paper.png": "GEP, the wide line, lies under LTI: their accuracies are equal to three digits.",
-    "rq3_seconds-construct_paper.png": (
-        "Measured beside other work: compare methods and slopes, not seconds with another machine."
-    ),
-}
-
-
-def _figure_texts(shown: Sequence[str]) -> str:
-    """Return the figures with their captions, and the titles of those that are not shown."""
-    parts = []
-    for name in shown:
-        parts.append(f"![{_FIGURES[name]}]({name})")
-        if name in _CAPTIONS:
-            parts.append(f"*{_CAPTIONS[name]}*")
-    others = [f"* {title}" for name, title in _FIGURES.items() if name not in shown]
+def _figure_texts(files: Collection[str]) -> str:
+    """Return the figures with their captions, and the titles of those that are not among the files."""
+    shown = []
+    others = []
+    for figure in _known()["figure"]:
+        if figure["file"] not in files:
+            others.append(f"* {figure['title']}")
+            continue
+        shown.append(f"![{figure['title']}]({figure['file']})")
+        if "caption" in figure:
+            shown.append(f"*{figure['caption']}*")
     if others:
-        parts += ["Not shown, as too little was run:", "\n".join(others)]
-    return "\n\n".join(parts)
+        shown += ["Not shown, as too little was run:", "\n".join(others)]
+    return "\n\n".join(shown)
 
 
 def _is_accuracy(each: PrintedNumber, *obfuscators: str) -> bool:
@@ -416,10 +383,13 @@ def _ours(each: PrintedNumber, ours: Interval | None, decimals: int) -> list[Any
 
 
 @cache
-def _reasons() -> tuple[dict[str, Any], ...]:
+def _known() -> dict[str, list[dict[str, Any]]]:
+    return tomllib.loads(Path(__file__).with_name("printed.toml").read_text(encoding="utf-8"))
+
+
+def _reasons() -> list[dict[str, Any]]:
     """Return known reasons of deviations: texts, each with the settings of the numbers that it explains."""
-    text = Path(__file__).with_name("printed.toml").read_text(encoding="utf-8")
-    return tuple(tomllib.loads(text)["reason"])
+    return _known()["reason"]
 
 
 def _is_of(reason: Mapping[str, Any], printed: PublishedValue) -> bool:

@@ -1,10 +1,10 @@
 """Cells and lines that several tables share."""
 
-from __future__ import annotations
-
 import math
 import re
+import tomllib
 from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 
 from datacollab._by_name import OBFUSCATORS as ENTRIES
 
@@ -14,6 +14,9 @@ from ._table import Line, ReportTable, TableCell, mark_best
 
 # How tables and figures call obfuscators.
 OBFUSCATORS = {name: entry.title for name, entry in ENTRIES.items()}
+
+# Texts of the page, and notes of tables.
+TEXTS = tomllib.loads(Path(__file__).with_name("page.toml").read_text(encoding="utf-8"))
 
 INTERVALS = "Mean ± half width of the 95 % interval (Student's t over seeds)."
 _BOLD = "Bold: the best mean of a row among integration methods, ties included."

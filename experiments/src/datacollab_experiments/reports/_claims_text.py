@@ -1,7 +1,5 @@
 """The claims of the paper beside the verdicts of the rows."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from datacollab._validation import FloatArray, require
+from datacollab._validation import require
 
 from ._drawing import plain_style
 
@@ -25,27 +25,11 @@ class Picture:
     ----------
     images : ndarray of shape (n_rows, n_columns, height, width)
         Grey values; 0 is black and 1 is white, and values outside are cut off.
-
-    Raises
-    ------
-    ValueError
-        When the images are not four-dimensional and finite, or are not as many rows as labels.
     """
 
     title: str
     labels: Sequence[str]
     images: ArrayLike
-
-    def __post_init__(self) -> None:
-        images: FloatArray = np.asarray(self.images, dtype=np.float64)
-        if images.ndim != 4 or 0 in images.shape or len(images) != len(self.labels):
-            raise ValueError(
-                f"Picture {self.title!r}: images of shape (n_rows, n_columns, height, width) are wanted, with "
-                f"{len(self.labels)} rows as there are labels; got shape {images.shape}."
-            )
-        if not np.isfinite(images).all():
-            raise ValueError(f"Picture {self.title!r}: the images contain NaN or infinity; leave failed rows out.")
-        object.__setattr__(self, "images", images)
 
 
 def picture_figure(picture: Picture) -> Figure:

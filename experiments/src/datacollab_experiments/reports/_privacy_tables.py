@@ -1,7 +1,5 @@
 """Utility and reconstruction side by side, and every attack in full."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from ..claims import Estimate, by_axes, by_seed, estimate, in_order

@@ -1,7 +1,5 @@
 """Rows as plain records: scores apart from seconds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any

@@ -1,7 +1,5 @@
 """The formats of a table: Markdown, CSV and HTML."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

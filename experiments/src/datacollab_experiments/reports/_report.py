@@ -1,7 +1,5 @@
 """Write a report: tables, figures, rows, and a page that shows them all."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -28,25 +26,10 @@ def write_report(
     pictures: Sequence[Picture] = (),
     illustrations: Sequence[Plot] = (),
 ) -> list[Path]:
-    """Write results of experiments as tables, figures and one page.
+    """Write results of experiments as tables, figures and one page, and return the files.
 
-    Parameters
-    ----------
-    rows : mapping of str to sequence of Row
-        Rows by experiment.  Any part of the experiments will do.
-    output : Path
-        Directory; made if missing.  Files of an earlier report with the same names are overwritten.
-    notes : sequence of str, optional
-        Known deviations from the paper, for the page.
-    pictures : sequence of Picture, optional
-        Originals and reconstructions, for instance.
-
-    Returns
-    -------
-    list of Path
-        Files written: ``index.html``; ``tables/*.md`` and ``.csv``; ``figures/*.svg`` and ``.png``;
-        ``rows.csv`` and ``seconds.csv``.  But for ``index.html`` and files with "seconds" in their name,
-        equal rows give equal bytes, in whatever order they come.
+    Any part of the experiments will do.  But for ``index.html`` and files with "seconds" in their name, equal rows give
+    equal bytes, in whatever order they come.
 
     Raises
     ------

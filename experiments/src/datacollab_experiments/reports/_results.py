@@ -1,7 +1,5 @@
 """From a file of results to a report."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +9,7 @@ from datacollab.datasets import load
 
 from ..claims import in_order, interval
 from ..paper import ExperimentResults, Row, alignment_figure, read_results
-from ._cells import OBFUSCATORS
-from ._deviations import deviations
+from ._cells import OBFUSCATORS, TEXTS
 from ._drawing import Plot
 from ._picture import Picture
 from ._privacy_tables import papers_attacks
@@ -49,7 +46,8 @@ def report_results(results: Path, output: Path) -> list[Path]:
         output,
         title=title,
         command=f"datacollab experiment run {names} --preset {' or '.join(presets)}",
-        notes=deviations(found.experiments),
+        # Notes that hold for all experiments, and those of each definition.
+        notes=[*TEXTS["deviations"], *(f"{each.name}: {note}" for each in found.experiments for note in each.notes)],
         pictures=reconstruction_pictures(found),
         illustrations=illustrations,
     )

@@ -1,12 +1,10 @@
 """Utility beside attackers' success: by the paper's measure, and by those of the audit."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ..claims import Estimate, by_axes, estimate
 from ..paper import AUDIT, Row
-from ._cells import INTERVALS, OBFUSCATORS, cell, comparison_note, find_value, join_sentences, size_note, slug
+from ._cells import INTERVALS, OBFUSCATORS, TEXTS, cell, comparison_note, find_value, join_sentences, size_note, slug
 from ._privacy_tables import INTEGRATION, TRADE_OFF, papers_attacks, strongest_attack
 from ._table import Line, ReportTable, TableCell
 
@@ -24,23 +22,6 @@ _RISKS = {
     "map_membership_auc": "membership, f alone",
     "zero_leak_reidentification": "zero-leak re-identification",
 }
-
-_RECONSTRUCTION = (
-    "Reconstruction: share of the strongest of the paper’s attacks’ reconstructions that a judge puts into the class "
-    "of the original. It hides re-identification: it may be at chance where nearly every row is linked to its "
-    "original, and high where rows cannot be told apart, for which class a row has is shared anyway."
-)
-_AUDIT = (
-    "All further columns are of the library’s audit of one party in each trial, by an attacker who knows all anchor "
-    "rows and has other rows with their targets. Each is the strongest attack, chosen after the fact, and so a little "
-    "above what is had without any where nothing is learnt. Linkage: share of the party’s rows put together with the "
-    "right originals, where the attacker holds those of all rows; beside it what targets alone give; open-world: with "
-    "nine strangers to each original. R2c: variance within classes that is reconstructed, 1 all, 0 or below nothing. "
-    "Membership: area under the curve of telling the party’s rows from others, .5 by chance, from what is shared and "
-    "from f_k alone. Zero-leak re-identification: share of reconstructions nearest to their own original, where no "
-    "anchor row is known. The defence “groups” fits f_k on other rows than the party’s and shares means of five or "
-    "more rows of a class. A low number is one of these attacks, and promises nothing of others."
-)
 
 
 def risk_tables(rows: Sequence[Row]) -> list[ReportTable]:
@@ -72,8 +53,8 @@ def _risk_table(experiment: str, preset: str, rows: Sequence[Row]) -> ReportTabl
     note = join_sentences(
         INTERVALS,
         f"{utility[0].upper()}{utility[1:]}: of {_UTILITY}.",
-        _RECONSTRUCTION * reconstructed,
-        _AUDIT,
+        TEXTS["reconstruction_note"] * reconstructed,
+        TEXTS["audit_note"],
         comparison_note(lines),
         size_note(rows, ["n_components"]),
     )

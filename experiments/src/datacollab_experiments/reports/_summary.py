@@ -1,7 +1,5 @@
 """The base of a report: rows, failures and software."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 

@@ -1,7 +1,5 @@
 """A table of estimates, before it is set in any format."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 

@@ -1,7 +1,5 @@
 """The tables of a report: pure functions from rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from ..claims import Estimate, anchor_series, by_axes, in_order, slope

@@ -9,8 +9,6 @@ that is stopped goes on where it was.  MNIST, UJIIndoorLoc (floors left out: the
 diabetes, and two tables with categories, whas500 and attrition, which want the extra `pays`.  About an hour.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

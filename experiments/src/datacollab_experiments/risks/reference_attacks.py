@@ -7,8 +7,6 @@ groups, by how well a model of the shared rows judges a record, by how far its c
 library's shadow shares with tables of its own.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations

@@ -7,8 +7,6 @@ and of the busiest worker.  One after the other, they are the time on a machine 
     python -m datacollab_experiments.solvers.cluster [--parties 16] [--anchors 3200] [--workers 1 2 3 4]
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import platform

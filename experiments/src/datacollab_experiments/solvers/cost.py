@@ -17,9 +17,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import os
 import resource
-import subprocess
 import sys
 import time
 import warnings
@@ -34,6 +32,8 @@ from numpy.typing import NDArray
 from datacollab import KTI
 from datacollab.analyst._cost import FitCost
 from datacollab.errors import ApproximationWarning
+
+from .measuring import run_in_fresh_process
 
 # Fewer latent dimensions than columns, as real representations have.
 _LATENT = 12
@@ -157,11 +157,8 @@ def fit(case: Case) -> dict[str, Any]:
 
 def in_fresh_process(case: Case, threads: int) -> MeasuredFit:
     """Call `fit` in a process whose BLAS takes so many threads."""
-    command = [sys.executable, "-m", __spec__.name, "--case", json.dumps(asdict(case))]
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    environment = {**os.environ, **dict.fromkeys(names, str(threads))}
-    told = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
-    return MeasuredFit(case=case, **json.loads(told))
+    told = run_in_fresh_process(__spec__.name, ["--case", json.dumps(asdict(case))], threads=threads)
+    return MeasuredFit(case=case, **told)
 
 
 SPEEDS = ("double", "single", "skinny", "values32", "values64")

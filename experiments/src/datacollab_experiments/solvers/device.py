@@ -6,8 +6,6 @@ the library; the least time counts.  Both targets span the same space, or the la
     python -m datacollab_experiments.solvers.device [--anchors 2000 8000] [--parties 10] [--data-dir DIR]
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import time
@@ -28,13 +26,13 @@ _REPEATS = 2
 
 
 def main() -> None:
-    torch: Any = importlib.import_module("torch")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--anchors", type=int, nargs="+", default=[2000, 8000])
     parser.add_argument("--parties", type=int, default=10)
     parser.add_argument("--data-dir", type=Path, help="directory that holds MNIST; ../shared/data where it is there")
     parser.add_argument("--device", default="cuda")
     arguments = parser.parse_args()
+    torch: Any = importlib.import_module("torch")
     X, y = load_table("mnist", arguments.data_dir)
     name = torch.cuda.get_device_name(0) if arguments.device == "cuda" else arguments.device
     n_threads = max(pool["num_threads"] for pool in threadpool_info())

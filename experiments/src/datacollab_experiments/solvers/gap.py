@@ -10,11 +10,8 @@ as they are returned.  Both are evaluated in float64, by code of its own.
     python -m datacollab_experiments.solvers.gap --data-dir DIR --n-anchors 2000 --landmarks 512 2000
 """
 
-from __future__ import annotations
-
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -29,7 +26,7 @@ from datacollab.errors import ApproximationWarning
 
 from ..harness import markdown
 from . import oracles
-from .measuring import measured, thread_environment
+from .measuring import measured, run_in_fresh_process
 from .mnist_parties import Array, draw_parties, load_table
 
 COMPONENTS = 16
@@ -72,14 +69,12 @@ def fit_in_fresh_process(
     anchors: Path, n_landmarks: int | None, threads: int, result: Path | None = None
 ) -> dict[str, Any]:
     """Call `fit` in a process whose BLAS takes so many threads."""
-    command = [sys.executable, "-m", f"{__package__}.gap", "--fit", str(anchors)]
+    arguments: list[object] = ["--fit", anchors]
     if n_landmarks is not None:
-        command += ["--landmarks", str(n_landmarks)]
+        arguments += ["--landmarks", n_landmarks]
     if result is not None:
-        command += ["--result", str(result)]
-    environment = thread_environment(threads)
-    told = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
-    found: dict[str, Any] = json.loads(told)
+        arguments += ["--result", result]
+    found: dict[str, Any] = run_in_fresh_process(f"{__package__}.gap", arguments, threads=threads)
     return found
 
 

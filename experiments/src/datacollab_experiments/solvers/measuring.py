@@ -1,15 +1,16 @@
 """CPU time and memory of one fit, and the machine's speed."""
 
-from __future__ import annotations
-
+import json
 import os
 import resource
+import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -50,10 +51,12 @@ def gemm_rate(*, size: int = 2048, repeats: int = 3) -> float:
     return 2.0 * size**3 / best
 
 
-def thread_environment(threads: int) -> dict[str, str]:
-    """Return the environment of a process whose BLAS takes so many threads."""
+def run_in_fresh_process(module: str, arguments: Sequence[object], *, threads: int) -> Any:
+    """Return the JSON that a module's program prints, in a process whose BLAS takes so many threads."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    return {**os.environ, **dict.fromkeys(names, str(threads))}
+    environment = {**os.environ, **dict.fromkeys(names, str(threads))}
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    return json.loads(subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
 def _memory(entry: str) -> int:

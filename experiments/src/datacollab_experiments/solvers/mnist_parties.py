@@ -1,7 +1,5 @@
 """Parties that hold rows of MNIST, and their representations of common anchor rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -4,8 +4,6 @@ All take the parties' anchor representations, an RBF kernel with the same `gamma
 `alpha`, and return the target and the coefficients of the integration functions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -7,11 +7,8 @@ bound is the K n³/3 operations of the parties' Cholesky factors at the rate of 
     python -m datacollab_experiments.solvers.peers --data-dir DIR [--sizes 1000 3000] [--repeats 5]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -24,7 +21,7 @@ from datacollab import KTI
 
 from ..harness import markdown
 from . import oracles
-from .measuring import gemm_rate, measured, thread_environment
+from .measuring import gemm_rate, measured, run_in_fresh_process
 from .mnist_parties import Array, draw_parties, load_table
 
 N_PARTIES = 10
@@ -68,9 +65,8 @@ def fit(method: str, anchors: dict[str, Array]) -> dict[str, Any]:
 
 def fit_in_fresh_process(method: str, anchors: Path) -> dict[str, Any]:
     """Call `fit` in a process with one thread of BLAS."""
-    command = [sys.executable, "-m", f"{__package__}.peers", "--fit", str(anchors), "--methods", method]
-    output = subprocess.run(command, env=thread_environment(1), stdout=subprocess.PIPE, text=True, check=True).stdout
-    row: dict[str, Any] = json.loads(output)
+    arguments = ["--fit", anchors, "--methods", method]
+    row: dict[str, Any] = run_in_fresh_process(f"{__package__}.peers", arguments, threads=1)
     return row
 
 

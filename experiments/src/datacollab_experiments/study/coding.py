@@ -5,8 +5,6 @@ deviation of a common one.  Then one party uses another unit, or swaps two level
 units, since `datacollab party check` refuses entries outside.  Prints a table.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Iterator
@@ -15,10 +13,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from datacollab.study import CategoryColumn, Counts, NumberColumn, StudyPlan
-from datacollab.sums import MaskKey
+from datacollab.study import CategoryColumn, Counts, NumberColumn
 
 from ..harness import markdown
+from ..sums.playing import noise_factor
 
 Entries = NDArray[np.float64]
 PARTIES = (3, 5, 10)
@@ -60,12 +58,6 @@ CASES: dict[str, tuple[Callable[..., Entries], Callable[[Entries], Entries]]] = 
 }
 
 
-def excess(n_parties: int) -> float:
-    """Return how much larger the noise of a plan of so many parties is."""
-    roster: dict[str | int, bytes] = {place: MaskKey.generate().public for place in range(n_parties)}
-    return StudyPlan(roster, [Counts([CategoryColumn("x", (0.0, 1.0))])]).agreed.excess
-
-
 def names_column(random: np.random.Generator, parts: list[Entries], noise: float) -> bool:
     """Return whether the column is named, with the noise of a plan."""
     rows = np.concatenate(parts)
@@ -89,7 +81,7 @@ def lines(n_studies: int, seed: int) -> Iterator[tuple[str, ...]]:
         large = list[bool]()
         small = list[bool]()
         for n_parties in PARTIES:
-            noise = excess(n_parties)
+            noise = noise_factor(n_parties)
             for _ in range(n_studies):
                 # Sizes are even on the log scale: some parties have a tenth of the largest's rows.
                 sizes = np.exp(random.uniform(np.log(100), np.log(1000), n_parties)).astype(int)

@@ -8,24 +8,22 @@ whether the effect differs with it is shown: how often its interval holds the tr
 
 Each study is read twice, with noise and without.  All settings and seeds were fixed before the studies that judge.
 
-```console
-$ python -m datacollab_experiments.study.effect_coverage           # all worlds, or those of these numbers
-```
+Run ``python -m datacollab_experiments.study.effect_coverage``.
 """
 
-from __future__ import annotations
-
-import sys
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit
 
 from datacollab.errors import NumericalError
-from datacollab.study import MAPPED, CategoryColumn, Effect, EffectResult, NumberColumn, StudyPlan, effect_map
-from datacollab.sums import CommonMap, MaskKey
+from datacollab.study import MAPPED, CategoryColumn, Effect, EffectResult, NumberColumn, effect_map
+from datacollab.sums import CommonMap
 
-__all__ = ["measure"]
+from ..harness import write_table
+from ..sums.playing import noise_factor
 
 N_STUDIES = 500
 N_OF_FIRST = 1000
@@ -36,6 +34,8 @@ COLUMNS = [NumberColumn(name, -4, 4) for name in "abcde"]
 GROUP = CategoryColumn("group", (0, 1))
 _PER_CLUSTER = 5
 _LEVEL = 0.05
+_OF_EFFECT = ("bias", "standard deviation", "mean standard error", "of noise", "coverage", "refused")
+FIGURES = (*_OF_EFFECT, "difference: coverage", "found", "not given")
 _FIRST_SEED = 400
 """Others served to choose the map, and the order of bias that is extrapolated."""
 
@@ -110,9 +110,8 @@ def measure(
     cluster = "cluster" if world.kind == "clustered" else None
     by = None if world.difference is None else GROUP
     statistic = Effect(TREATED, GAIN, common.n_components, COLUMNS, cluster, by)
-    roster: dict[str | int, bytes] = {place: MaskKey.generate().public for place in range(world.n_parties)}
-    # The plan says by how much noise is raised against parties that collude.
-    usual = StudyPlan(roster, [statistic]).agreed.excess
+    # As a plan raises noise against parties that collude.
+    usual = noise_factor(world.n_parties)
     by_noise: tuple[list[dict[str, float]], ...] = ([], [])
     for _ in range(n_studies):
         total = np.zeros(len(statistic.spread))
@@ -195,14 +194,15 @@ WORLDS = [
 ]
 
 
-if __name__ == "__main__":
-    chosen = [int(each) for each in sys.argv[1:]] or range(len(WORLDS))
-    for number in chosen:
+def rows(worlds: Sequence[int]) -> Iterator[dict[str, object]]:
+    """Yield the figures of some worlds, by their numbers, with noise and without."""
+    for number in worlds:
         world = WORLDS[number]
         measures = measure(world, _FIRST_SEED + number, n_studies=N_STUDIES if number > 1 else N_OF_FIRST)
-        for noise, figures in zip(("", ", no noise"), measures, strict=True):
-            name = f"{world.kind}, {world.n_rows:,} rows{noise}"
-            if world.difference is not None:
-                name += f", difference {world.difference:g}"
-            sys.stdout.write(f"| {name} | {' | '.join(f'{key} {each:.3f}' for key, each in figures.items())} |\n")
-            sys.stdout.flush()
+        for noise, figures in zip(("usual", "none"), measures, strict=True):
+            facts = {"world": world.kind, "rows": world.n_rows, "noise": noise, "difference": world.difference}
+            yield facts | {name: round(figures.get(name, math.nan), 3) for name in FIGURES}
+
+
+if __name__ == "__main__":
+    write_table(rows, worlds=tuple(range(len(WORLDS))))

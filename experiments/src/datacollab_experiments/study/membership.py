@@ -89,16 +89,12 @@ _FACTS = ["statistics", "parties", "rows", "attacker"]
 _FIGURES = ["AUC", "tenth"]
 
 SOURCES: dict[str, tuple[str, ...]] = {
-    "AER/NMES1988": ("e536be5ee62ef43072fc6115a23eb043d03226853f78856f6a73ee4e5817c255", "health", "visits"),
-    "AER/HealthInsurance": ("b43f852fa45239bd00f6f47f47ea2fd70900d50596f1e2e561f23468f4bc8702", "ethnicity", "age"),
-    "survival/flchain": (
-        *("301ca7c67b20e77ba43900fedabd1fbc9f565cca1ad4c94f385645b537e9e66b", "sex", "creatinine", "futime", "death"),
-    ),
-    "survival/nafld1": (
-        *("d1bdce818f6b9e941519fcba7d5636eccc6747ad876c73feda5d15d0bf11e1a2", "male", "weight", "futime", "status"),
-    ),
+    "AER/NMES1988": ("health", "visits"),
+    "AER/HealthInsurance": ("ethnicity", "age"),
+    "survival/flchain": ("sex", "creatinine", "futime", "death"),
+    "survival/nafld1": ("male", "weight", "futime", "status"),
 }
-"""Tables of R packages: hash, the column that groups rows, the outcome of regressions, times and events."""
+"""Tables of R packages: the column that groups rows, the outcome of regressions, times and events."""
 _LEFT_OUT = ["rownames", "id", "case.id", "chapter", "bmi"]
 """Numbers of records, causes of death, and columns that follow from weight and height."""
 
@@ -106,11 +102,10 @@ _LEFT_OUT = ["rownames", "id", "case.id", "chapter", "bmi"]
 @lru_cache(maxsize=len(SOURCES))
 def table_of(name: str) -> StudiedTable:
     """Return a table of R with its rows' additions."""
-    sha256, *about = SOURCES[name]
-    frame = r_table(name, sha256).drop(columns=_LEFT_OUT, errors="ignore")
+    frame = r_table(name).drop(columns=_LEFT_OUT, errors="ignore")
     # Adding up single rows takes the time: no more than a draw has.
     most = max(ROWS) + N_STRANGERS + N_PUBLIC
-    return StudiedTable(frame.sample(min(most, len(frame)), random_state=0), *about)
+    return StudiedTable(frame.sample(min(most, len(frame)), random_state=0), *SOURCES[name])
 
 
 def draft(values: pd.Series[Any]) -> NumberColumn | CategoryColumn:

@@ -1,33 +1,28 @@
 """How often intervals of a study's regression hold, and how wide they are beside those of all rows in one place.
 
 Simulated studies have site effects, and residuals that vary alike, vary with a column, depend on each other within a
-doctor's patients, or have heavy tails.  Compared are robust and classical errors of one message, and robust ones of a
-second message: products of residuals for coefficients that the first gave, each message with half of the privacy.
+doctor's patients, or have heavy tails.  Compared are robust and classical errors.
 
 Run ``python -m datacollab_experiments.study.regression_coverage --output FILE``.  It takes half an hour.
 """
 
-from __future__ import annotations
-
-import argparse
-import csv
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 from scipy import stats
 
 from datacollab.errors import NumericalError
-from datacollab.study import RIDGE_MOVED, LeastSquares, NumberColumn
+from datacollab.study import LeastSquares, NumberColumn
 from datacollab.study._least_squares import N_GROUPS
 
+from ..harness import write_table
 from ..sums.playing import noise_factor
 
 WORLDS = ("alike", "unequal", "clustered", "heavy tails")
-METHODS = ("robust", "classical", "second message")
+METHODS = ("robust", "classical")
 NOISES = (0.1, 0.03)
 N_COLUMNS = (3, 10, 20)
 ROWS_PER_COLUMN = (10, 100, 300, 1000)
@@ -131,41 +126,7 @@ def by_sums(
             intervals[method] = Intervals(result.coefficients, (result.high - result.low) / 2)
         except NumericalError:
             continue
-    if world != "clustered":
-        intervals["second message"] = _with_second_message(rows, noise * excess, random, parts["classical"])
     return intervals
-
-
-def _with_second_message(
-    rows: SimulatedRows, noise: float, random: np.random.Generator, part: np.ndarray
-) -> Intervals | None:
-    """Return intervals by HC0 from two messages, each with half of the privacy; residuals are clipped to 4."""
-    n_columns = rows.X.shape[1]
-    n_parties = int(rows.party[-1]) + 1
-    # Half of the privacy is √2 times the noise.
-    statistic = statistics_of(n_columns, math.sqrt(2), "alike")["classical"]
-    noisy = part + noise * statistic.spread * random.normal(size=len(part))
-    try:
-        first = statistic.result(noisy, n_parties=n_parties, noise=noise)
-    except NumericalError:
-        return None
-    sizes = np.bincount(rows.party)
-    X, y = (
-        values - np.column_stack([np.bincount(rows.party, column) / sizes for column in values.T])[rows.party]
-        for values in (rows.X / 6, rows.y[:, None] / 16)
-    )
-    residuals = np.clip(y[:, 0] - X @ (first.coefficients * 6 / 16), -0.25, 0.25)
-    scores = X * residuals[:, None]
-    # A replaced row moves the products by less than sqrt(2) times its longest distance, times the largest residual.
-    spread = math.sqrt(2) * noise / RIDGE_MOVED * math.sqrt(2) * n_columns * 0.25**2
-    error = random.normal(size=(n_columns, n_columns)) * spread / math.sqrt(2)
-    products = scores.T @ scores + (error + error.T) / math.sqrt(2)
-    i, j = np.triu_indices(n_columns + 1)
-    moments = np.zeros((n_columns + 1, n_columns + 1))
-    moments[i, j] = moments[j, i] = noisy[1:]
-    inverse = np.linalg.inv(moments[:-1, :-1])
-    squares = np.diag(inverse @ products @ inverse) * (16 / 6) ** 2 + first.noise_errors**2
-    return Intervals(first.coefficients, 1.96 * np.sqrt(np.maximum(squares, 0)))
 
 
 def totals_of(rows: SimulatedRows, world: str, random: np.random.Generator) -> dict[str, np.ndarray]:
@@ -189,7 +150,7 @@ def settings() -> Iterator[tuple[str, int, int, int]]:
             yield world, 300 * n_columns, n_columns, n_parties
 
 
-def figures(n_studies: int, worlds: Sequence[str]) -> Iterator[dict[str, object]]:
+def figures(studies: int, worlds: Sequence[str]) -> Iterator[dict[str, object]]:
     """Yield for each setting, noise and method how many studies it answers, and how its intervals are."""
     for number, (world, n_rows, n_columns, n_parties) in enumerate(settings()):
         if world not in worlds:
@@ -197,7 +158,7 @@ def figures(n_studies: int, worlds: Sequence[str]) -> Iterator[dict[str, object]
         held = {each: list[np.ndarray]() for each in product(NOISES, METHODS)}
         width = {each: list[np.ndarray]() for each in held}
         whole = []
-        for seed in range(n_studies):
+        for seed in range(studies):
             random = np.random.default_rng([number, seed])
             rows = simulate(world, n_rows, n_columns, n_parties, random)
             best = in_one_place(rows, world)
@@ -209,9 +170,6 @@ def figures(n_studies: int, worlds: Sequence[str]) -> Iterator[dict[str, object]
                         held[noise, method].append(np.abs(intervals.coefficients - rows.true) <= intervals.half)
                         width[noise, method].append(intervals.half / best.half)
         for (noise, method), each in held.items():
-            # Products of residuals say nothing of doctors.
-            if method == "second message" and world == "clustered":
-                continue
             of_columns = np.mean(each, axis=0) if each else np.full(n_columns, np.nan)
             yield {
                 "residuals": world,
@@ -220,7 +178,7 @@ def figures(n_studies: int, worlds: Sequence[str]) -> Iterator[dict[str, object]
                 "parties": n_parties,
                 "noise": noise,
                 "errors": method,
-                "answered": round(len(each) / n_studies, 3),
+                "answered": round(len(each) / studies, 3),
                 "coverage": round(float(of_columns.mean()), 3),
                 "of the first column": round(float(of_columns[0]), 3),
                 "width": round(float(np.median(width[noise, method])), 2) if each else math.nan,
@@ -228,22 +186,5 @@ def figures(n_studies: int, worlds: Sequence[str]) -> Iterator[dict[str, object]
             }
 
 
-def main() -> None:
-    """Measure all, and write a table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--studies", type=int, default=500)
-    parser.add_argument("--worlds", nargs="+", choices=WORLDS, default=WORLDS)
-    given = parser.parse_args()
-    with given.output.open("w", newline="", encoding="utf-8") as stream:
-        writer = None
-        for row in figures(given.studies, given.worlds):
-            writer = writer or csv.DictWriter(stream, list(row))
-            if stream.tell() == 0:
-                writer.writeheader()
-            writer.writerow(row)
-            stream.flush()
-
-
 if __name__ == "__main__":
-    main()
+    write_table(figures, studies=500, worlds=WORLDS)

@@ -5,15 +5,10 @@ events are early.  The noise is the usual one, raised for as many colluding part
 survival stand those of the same studies without noise, and the textbook's on all rows in one place: Kaplan-Meier with
 Greenwood's variance on the log-log scale, of SciPy.
 
-```console
-$ python -m datacollab_experiments.study.survival_coverage
-```
+Run ``python -m datacollab_experiments.study.survival_coverage``.
 """
 
-from __future__ import annotations
-
 import math
-import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
@@ -24,10 +19,10 @@ import numpy as np
 from scipy import stats
 
 from datacollab.errors import NumericalError
-from datacollab.study import AdditiveHazards, CategoryColumn, NumberColumn, Statistic, StudyPlan, Survival
-from datacollab.sums import MaskKey
+from datacollab.study import AdditiveHazards, CategoryColumn, NumberColumn, Statistic, Survival
 
-__all__ = ["measure"]
+from ..harness import write_table
+from ..sums.playing import noise_factor
 
 N_STUDIES = 1000
 ARM = CategoryColumn("arm", ("old", "new"))
@@ -91,11 +86,6 @@ def _censor(event: np.ndarray, random: np.random.Generator) -> dict[str, np.ndar
     return {"time": np.minimum(event, end), "seen": (event <= end).astype(int)}
 
 
-def _excess(n_parties: int, statistic: Statistic) -> float:
-    roster: dict[str | int, bytes] = {place: MaskKey.generate().public for place in range(n_parties)}
-    return StudyPlan(roster, [statistic]).agreed.excess
-
-
 def _kaplan_meier(tables: list[dict[str, np.ndarray]]) -> Any:
     """Return the lower and the upper end of the textbook's interval, as functions of time."""
     time, seen = (np.concatenate([table[name] for table in tables]) for name in ("time", "seen"))
@@ -109,7 +99,7 @@ def measure(world: SurvivalWorld, seed: int, n_studies: int = N_STUDIES) -> dict
     curve = Survival(TIME, "seen")
     groups = Survival(TIME, "seen", ARM)
     additive = AdditiveHazards(TIME, "seen", [X, SEX])
-    excess = _excess(world.n_parties, curve)
+    excess = noise_factor(world.n_parties)
     random = np.random.default_rng(seed)
     held: dict[str, list[bool]] = defaultdict(list)
 
@@ -158,8 +148,12 @@ WORLDS = {
 }
 
 
-if __name__ == "__main__":
+def rows() -> Iterator[dict[str, object]]:
+    """Yield how often each interval holds, in each world."""
     for number, (name, world) in enumerate(WORLDS.items()):
         for figure, (part, n) in measure(world, number).items():
-            sys.stdout.write(f"| {name} | {figure} | {part:.3f} | {n:,} |\n")
-            sys.stdout.flush()
+            yield {"world": name, "figure": figure, "part": round(part, 3), "studies": n}
+
+
+if __name__ == "__main__":
+    write_table(rows)

@@ -1,7 +1,5 @@
 """Play, attack, look at the further tables, and write tables; draws that are there are not computed again."""
 
-from __future__ import annotations
-
 import argparse
 import csv
 import sys
@@ -9,20 +7,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from ..pays.draws import draw
 from ..pays.settings import Setting
-from ..pays.tables import load_table
+from ..pays.tables import FURTHER, load_table
 from .attacks import TARGETS, Scene, draw_world
-from .further import further_setting, further_table, without_sums
+from .further import further_setting, without_sums
 from .membership import N_AUXILIARY, Membership
 from .plan import (
     ALIKE,
     ALONE,
     BESIDE,
-    FURTHER,
     MANY_AUXILIARY,
     MEMBERS,
     MEMBERS_OF_RARE_CLASS,
@@ -98,11 +96,11 @@ def rebuilding_of(name: str, seed: int, data_dir: Path | None) -> Iterator[Row]:
         yield {**case, **dict(rebuild(name, rows, seed, replace(rule, noise=s), data_dir))}
 
 
-def further_of(name: str, seed: int) -> Iterator[Row]:
+def further_of(name: str, seed: int, data_dir: Path | None) -> Iterator[Row]:
     """Yield scores of the rule, and of parties without sums, in one draw of a further table."""
     for labelled in (True, False):
         setting = further_setting(name, labelled=labelled)
-        drawn = draw(further_table(name), setting, seed)
+        drawn = draw(load_table(name, data_dir), setting, seed)
         case: Row = {"setting": setting.label, "seed": seed}
         for _, _, score in play(drawn, [rule_for(alike=False)]):
             yield {**case, "method": "sums", "score": score}
@@ -135,41 +133,16 @@ def _format(value: object) -> object:
     return value
 
 
-Cells = Iterator[tuple[str, Iterator[Row]]]
+Play = Callable[..., Iterable[Row]]
 
-
-def _scores(data_dir: Path | None) -> Cells:
-    for setting, seed in product((*SETTINGS, *BESIDE), SEEDS):
-        yield f"{setting.label}, seed {seed}", scores_of(setting, seed, data_dir)
-
-
-def _attacks(data_dir: Path | None) -> Cells:
-    # AttackedWorld by world: a table of pictures takes half a minute to read.
-    for name, seed in product(WORLDS, range(N_DRAWS)):
-        yield f"{name}, seed {seed}", attacks_of(name, seed, data_dir)
-
-
-def _membership(data_dir: Path | None) -> Cells:
-    for name, seed in product(MEMBERS, range(N_MEMBERSHIP_DRAWS)):
-        yield f"{name}, seed {seed}", membership_of(name, seed, data_dir)
-
-
-def _rebuilding(data_dir: Path | None) -> Cells:
-    for seed, name in product(range(N_REBUILT_DRAWS), REBUILT):
-        yield f"{name}, seed {seed}", rebuilding_of(name, seed, data_dir)
-
-
-def _further(data_dir: Path | None) -> Cells:
-    for name, seed in product(FURTHER, SEEDS):
-        yield f"{name}, seed {seed}", further_of(name, seed)
-
-
-PARTS: dict[str, Callable[[Path | None], Cells]] = {
-    "scores": _scores,
-    "further": _further,
-    "attacks": _attacks,
-    "membership": _membership,
-    "rebuilding": _rebuilding,
+# Runs of each part, in their order, and the function that plays one of them.
+PARTS: dict[str, tuple[Iterable[tuple[Any, int]], Play]] = {
+    "scores": (list(product((*SETTINGS, *BESIDE), SEEDS)), scores_of),
+    "further": (list(product(FURTHER, SEEDS)), further_of),
+    # World by world: a table of pictures takes half a minute to read.
+    "attacks": (list(product(WORLDS, range(N_DRAWS))), attacks_of),
+    "membership": (list(product(MEMBERS, range(N_MEMBERSHIP_DRAWS))), membership_of),
+    "rebuilding": ([(name, seed) for seed in range(N_REBUILT_DRAWS) for name in REBUILT], rebuilding_of),
 }
 
 
@@ -191,8 +164,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder: Path = options.output
     folder.mkdir(parents=True, exist_ok=True)
     for part in (part for part in PARTS if part in options.part):
-        for done, rows in PARTS[part](options.data_dir):
-            append_draw(folder / f"{part}.csv", done, rows)
+        runs, play_run = PARTS[part]
+        for case, seed in runs:
+            label = case.label if isinstance(case, Setting) else case
+            append_draw(folder / f"{part}.csv", f"{label}, seed {seed}", play_run(case, seed, options.data_dir))
     if "report" in options.part:
         write_report(folder, options.pays, options.copy_to or folder / "report")
     # The package's table comes from the committed one, so that everybody can make it again.

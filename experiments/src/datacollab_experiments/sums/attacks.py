@@ -18,8 +18,6 @@ Parties have as many rows each; 100 public rows with targets are in the total as
 * "analyst": alone, with everybody's features and the public rows, and without the secret; no party attacks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -126,16 +124,7 @@ def _draw_rule(every: Array, X: Array, generator: np.random.Generator) -> Array:
 
 
 class Scene:
-    """A world in the common map, and its total.
-
-    Parameters
-    ----------
-    world : AttackedWorld
-    components : int
-    seed : int
-    roster : Roster
-    target : {"numbers", "classes"}
-    """
+    """A world in the common map, and its total."""
 
     def __init__(
         self, world: AttackedWorld, components: int, seed: int, roster: Roster, target: Target = "numbers"
@@ -298,17 +287,8 @@ class Known:
     ) -> tuple[Array, Array]:
         """Return posterior means of the unknown targets, and of their part that features do not tell.
 
-        Parameters
-        ----------
-        crossed : ndarray of shape (D + 1,)
-            Of all rows.
-        noise : float
-            That of the total's diagonal.
-        weight : float
-        further : ndarray of shape (D + 1, D + 1), or 0
-            Covariance of the sums' other noise.
-        factor : float
-            Multiplied with the variances of the total's noise.
+        `crossed`, shape (D + 1,), are sums over all rows, and `noise` is that of the total's diagonal, whose variance
+        is multiplied with `factor`.  The sums' other noise has the covariance `further`, shape (D + 1, D + 1).
         """
         D = self.scene.D
         square = self.scene.deviation**2

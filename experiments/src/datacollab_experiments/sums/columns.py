@@ -9,13 +9,9 @@ area under the curve.
 Run ``python -m datacollab_experiments.sums.columns --output FILE``.
 """
 
-from __future__ import annotations
-
-import argparse
 import math
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
@@ -23,7 +19,7 @@ from sklearn.metrics import roc_auc_score
 from datacollab.party import CommonSpace
 from datacollab.sums import CommonMap, RidgeFromSums, RidgeSums, recommended
 
-from ..harness import shown, write_rows
+from ..harness import write_table
 from ..pays.columns import Array
 from .judged import SEEN, JudgedTable, Loss, aims_of, deal
 from .playing import noise_factor, secret
@@ -132,13 +128,5 @@ def _means(name: str, n_parties: int, draws: list[dict[str, float]]) -> Iterator
         }
 
 
-def main() -> None:
-    """Play all, and write a table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--output", type=Path, required=True)
-    given = parser.parse_args()
-    write_rows(shown(rows()), given.output)
-
-
 if __name__ == "__main__":
-    main()
+    write_table(rows)

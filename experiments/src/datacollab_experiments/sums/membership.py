@@ -11,8 +11,6 @@ were aligned, for it knows all but the secret rotation, or the same of parts tha
 the returned model's error for a record with those of models of made-up totals, in half of which the record is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -55,22 +53,10 @@ class Group:
 
 
 class Membership:
-    """A total, who is in it, and who is not.
+    """A total of `n_rows` rows of all parties, who is in it, and who is not.
 
-    Parameters
-    ----------
-    name : str
-        That of a table with classes.
-    n_rows : int
-        Number of rows of all parties together.
-    seed : int
-    variant : Variant
-    roster : Roster
-    data_dir : Path or None
-    rare : bool
-        Whether one class has ten rows in the total; then its people alone are held against each other.
-    n_auxiliary : int
-        Labelled rows of the kind that attackers have beside those in the total, at most.
+    If `rare`, one class has ten rows in the total, and its people alone are held against each other.  Attackers have at
+    most `n_auxiliary` labelled rows of the kind beside those in the total.
     """
 
     def __init__(

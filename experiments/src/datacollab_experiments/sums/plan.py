@@ -1,12 +1,10 @@
 """The comparison, and the demands on it: fixed before anything was run.
 
 The rule names D, s and the least penalty by kind of columns, and nothing else: a project is drafted before anybody
-knows how many rows there will be.  It is chosen among `CANDIDATES` on the 24 settings of `pays` whose defence is
-"sums", and on attacks; the tables of `FURTHER` are looked at once, with the rule that was chosen.  Where accuracy
-and safety pull apart, the safety of parties decides.
+knows how many rows there will be.  It is chosen among `candidates` on the 24 settings of `pays` whose defence is
+"sums", and on attacks; three further tables are looked at once, with the rule that was chosen.  Where accuracy and
+safety pull apart, the safety of parties decides.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
@@ -91,10 +89,6 @@ itself, and know a third or half of the rows: the most that few and many parties
 """
 ALONE = Roster(3, 0)
 """For an analyst without a party: more parties leave more noise."""
-
-FURTHER = ("credit", "telco", "email")
-"""Tables that neither this study nor `pays` had used, looked at once, with the rule.  Of these, columns, ranges, levels
-and counts of rows were known."""
 
 WORLDS = {
     "made-up": (300, 1500),

@@ -1,7 +1,5 @@
 """Sums played without masks, which cancel exactly: all parties' parts are added, and the noise of the total."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Iterable, Iterator

@@ -9,18 +9,14 @@ total is refused.
 Run ``python -m datacollab_experiments.sums.poisoning --draws 20 --output FILE``.
 """
 
-from __future__ import annotations
-
-import argparse
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 
 from datacollab.linalg import largest_noise
 from datacollab.sums import RidgeSums
 
-from ..harness import shown, write_rows
+from ..harness import write_table
 from ..pays.columns import Array
 from ..pays.draws import Draw, Rows, draw
 from ..pays.settings import Setting
@@ -106,16 +102,16 @@ def outcomes(drawn: Draw) -> Iterator[tuple[str, tuple[bool, bool, float, float]
         yield name, (False, is_over, float(accuracy), float(loss))
 
 
-def rows(n_draws: int) -> Iterator[dict[str, object]]:
+def rows(draws: int) -> Iterator[dict[str, object]]:
     """Yield a row for each table and way."""
     for name, n_rows in TABLES.items():
         setting = Setting(dataset=name, n_parties=N_PARTIES, n_per_party=n_rows, labelled=False, defence="sums")
         outcomes_of: dict[str, list[tuple[float, ...]]] = {way: [] for way in WAYS}
-        for seed in range(n_draws):
+        for seed in range(draws):
             for way, each in outcomes(draw(load_table(name), setting, seed)):
                 outcomes_of[way].append(each)
-        for way, draws in outcomes_of.items():
-            refused, with_agreement, accuracy, loss = np.array(draws, dtype=float).T
+        for way, found in outcomes_of.items():
+            refused, with_agreement, accuracy, loss = np.array(found, dtype=float).T
             is_model = refused == 0
             scores = {"accuracy": "", "log loss": ""}
             if is_model.any():
@@ -123,21 +119,12 @@ def rows(n_draws: int) -> Iterator[dict[str, object]]:
             yield {
                 "table": name,
                 "adds": way,
-                "draws": n_draws,
+                "draws": draws,
                 "refused": float(refused.mean()),
                 "refused with most_rows": float(with_agreement.mean()),
                 **scores,
             }
 
 
-def main() -> None:
-    """Play all, and write a table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--draws", type=int, default=20)
-    parser.add_argument("--output", type=Path, required=True)
-    given = parser.parse_args()
-    write_rows(shown(rows(given.draws)), given.output)
-
-
 if __name__ == "__main__":
-    main()
+    write_table(rows, draws=20)

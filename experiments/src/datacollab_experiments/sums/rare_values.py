@@ -9,13 +9,9 @@ alone has the model that comes back.
 Run ``python -m datacollab_experiments.sums.rare_values --output FILE``; 200 draws take ten minutes on one core.
 """
 
-from __future__ import annotations
-
-import argparse
 import math
 from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +19,7 @@ from numpy.typing import NDArray
 
 from datacollab.sums import CommonMap, IsolatedRows, RidgeSums, recommended
 
-from ..harness import shown, write_rows
+from ..harness import write_table
 from ..pays.columns import Array
 from .crafted import from_total
 from .playing import noise_factor, secret
@@ -128,14 +124,14 @@ def _read(
     }
 
 
-def rows(n_draws: int) -> Iterator[dict[str, object]]:
+def rows(draws: int) -> Iterator[dict[str, object]]:
     """Yield a row for each total, value, number of anchor rows, and whether rows are shortened."""
     for total, value, in_anchor in product(TOTALS, VALUES, IN_ANCHOR):
         if value == "usual" and in_anchor:
             continue
-        draws = [each for seed in range(n_draws // N_TIMES) for each in play(value, total, in_anchor, seed)]
+        both = [each for seed in range(draws // N_TIMES) for each in play(value, total, in_anchor, seed)]
         for shorten in (False, True):
-            played = draws[int(shorten) :: 2]
+            played = both[int(shorten) :: 2]
             mean = {name: float(np.mean([each[name] for each in played])) for name in played[0]}
             # Attackers do not know whether a row was shortened: the better guess of two counts.
             person = max(mean["as they are"], mean["as added"])
@@ -153,14 +149,5 @@ def rows(n_draws: int) -> Iterator[dict[str, object]]:
             }
 
 
-def main() -> None:
-    """Play all, and write a table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--draws", type=int, default=200)
-    parser.add_argument("--output", type=Path, required=True)
-    given = parser.parse_args()
-    write_rows(shown(rows(given.draws)), given.output)
-
-
 if __name__ == "__main__":
-    main()
+    write_table(rows, draws=200)

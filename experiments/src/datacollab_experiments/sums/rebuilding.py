@@ -4,8 +4,6 @@ They know the map, and have 400 rows of the kind, from which they begin and whos
 are principal coordinates of all rows, and their classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -92,14 +90,7 @@ def rows_of(common: CommonMap, Z: Array) -> Array:
 class Descent:
     """The misfit of a total, as a function of rows and classes.
 
-    Parameters
-    ----------
-    common : CommonMap
-    total : ndarray of shape (size, size)
-    noise : float
-    n_classes : int
-    Z : ndarray of shape (n_rows, n_principal)
-        Principal coordinates of rows of the kind.
+    The total has shape (size, size), and Z, the principal coordinates of rows of the kind, (n_rows, n_principal).
     """
 
     def __init__(self, common: CommonMap, total: Array, noise: float, n_classes: int, Z: Array) -> None:

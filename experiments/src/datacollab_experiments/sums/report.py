@@ -1,7 +1,5 @@
 """Tables of scores and of attackers' readings, with 95 % intervals over draws."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

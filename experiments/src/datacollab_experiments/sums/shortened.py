@@ -7,19 +7,15 @@ error in standard deviations.
 Run ``python -m datacollab_experiments.sums.shortened --output FILE``; it takes ten minutes on one core.
 """
 
-from __future__ import annotations
-
-import argparse
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
 from datacollab.party import CommonSpace
 from datacollab.sums import IsolatedRows, RidgeSums
 
-from ..harness import shown, write_rows
+from ..harness import write_table
 from .columns import predictions
 from .judged import PARTIES, SEEN, UNSEEN, WEIGHED, JudgedTable, Loss, aims_of, deal
 from .playing import noise_factor, secret
@@ -76,13 +72,5 @@ def rows() -> Iterator[dict[str, object]]:
             }
 
 
-def main() -> None:
-    """Play all, and write a table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--output", type=Path, required=True)
-    given = parser.parse_args()
-    write_rows(shown(rows()), given.output)
-
-
 if __name__ == "__main__":
-    main()
+    write_table(rows)

@@ -1,4 +1,8 @@
-"""Pictures of the desk's pages: ``python -m datacollab_experiments.commands.desk_pictures [FOLDER] [--width 390]``.
+"""
+Pictures of the desk's pages
+============================
+
+``python experiments/examples/desk_pictures.py [FOLDER] [--width 390]``.
 
 Three hospitals and an analyst go from empty folders to predictions by pages alone, in a real browser. Takes chromium
 and the package playwright. Without a folder, the pictures of the documentation are made anew.
@@ -24,7 +28,7 @@ from datacollab.cli._command import WorkFolder
 from datacollab.cli._desk_commands import desk_app
 from datacollab.desk.web import Session, bind_socket
 
-DOCS = Path(__file__).parents[4] / "docs" / "images"
+DOCS = Path(__file__).parents[2] / "docs" / "images"
 SHOWN = {
     "keys": "keys",
     "join-fingerprints": "join",
