@@ -21,15 +21,7 @@ TEXTS = [
     "a%0d%0ab",
     "';--",
 ]
-PATHS = [
-    "%00",
-    "%ff%fe",
-    "..%2f..%2fhub.db",
-    "%2e%2e",
-    "a%0d%0aX-Injected:%20yes",
-    "%3Cscript%3E",
-    "0" * 64 + "%20",
-]
+PATHS = ["%00", "%ff%fe", "..%2f..%2fhub.db", "%2e%2e", "a%0d%0aX-Injected:%20yes", "%3Cscript%3E", "0" * 64 + "%20"]
 
 
 @pytest.mark.parametrize("name", CHANGING)

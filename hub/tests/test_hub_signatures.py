@@ -57,10 +57,7 @@ def changes():
     other = sign_request("POST", URL + "/v1/projects", {}, b'{"name": "x"}', KEYS["other"], now=1_800_000_000.0)
     yield (
         "SIGNATURE_INVALID",
-        lambda request: {
-            **request,
-            "headers": {**request["headers"], "Signature": other["Signature"]},
-        },
+        lambda request: {**request, "headers": {**request["headers"], "Signature": other["Signature"]}},
     )
 
 

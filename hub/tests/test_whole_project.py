@@ -24,10 +24,7 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not 
 pytest.importorskip("fastapi", reason="the extra 'hub' is not installed")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = [
-    pytest.mark.nightly,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium was found on this machine"),
-]
+pytestmark = [pytest.mark.nightly, pytest.mark.skipif(CHROMIUM is None, reason="no chromium was found on this machine")]
 PROGRAM = (sys.executable, "-m", "datacollab")
 PARTIES, ANALYST = ("north", "south"), "analyst"
 WIDTHS = (390, 1280)

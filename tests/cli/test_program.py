@@ -112,10 +112,7 @@ def test_what_a_step_does_is_true_where_sums_are_shared():
             assert "shares rows" in first or "share rows" in first
     for name in ("anchor", "party", "analyst"):
         assert not OF_ROWS_ALONE.search(GROUPS[name])
-    for command, option in (
-        ("project new", "--quorum"),
-        ("project new", "--max-components"),
-    ):
+    for command, option in (("project new", "--quorum"), ("project new", "--max-components")):
         told = run(*command.split(), "--help").stdout
         assert option in told.partition("Only if parties share rows")[2]
         assert option not in told.partition("Only if parties share rows")[0].partition("Options")[2]

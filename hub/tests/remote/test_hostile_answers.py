@@ -182,10 +182,7 @@ def test_every_wrong_type_in_a_listed_file_is_refused_or_left_out(mail):
     assert codes == {"REMOTE_REFUSED"}
 
 
-@pytest.mark.parametrize(
-    ("date", "told"),
-    [(date, "99999" not in date) for name, date in HEADERS if name == "Date"],
-)
+@pytest.mark.parametrize(("date", "told"), [(date, "99999" not in date) for name, date in HEADERS if name == "Date"])
 def test_a_date_of_any_form_is_told_or_left_out(mail, date, told):
     hostile = Hostile(mail)
     hostile.change = lambda request, said: httpx.Response(

@@ -51,11 +51,7 @@ def test_each_kind_reaches_whom_it_is_for(carried):
     for name in ("b", "analyst"):
         assert not mail.push(name, carried.remote(name)).refused
     came = {name: sorted(mail.pull(name, carried.remote(name))[0].came.values()) for name in ("a", "b", "analyst")}
-    assert came == {
-        "a": ["anchor"],
-        "b": ["anchor", "answers", "model"],
-        "analyst": ["share", "sums"],
-    }
+    assert came == {"a": ["anchor"], "b": ["anchor", "answers", "model"], "analyst": ["share", "sums"]}
     for name in ("b", "analyst"):
         again = mail.push(name, carried.remote(name))
         assert again.there
