@@ -10,11 +10,10 @@ from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
 import datacollab.exchange.party_folder
-from datacollab._codes import CODES
-from datacollab.cli import _command
-from datacollab.cli._app import app
 from datacollab.exchange.party_folder import PartyFolder
+from datacollab.plugins import all_codes
 from party_world import allow_without_audit, made_up_table, new_world
+from playing import app
 
 QUICK = ["--components", "3", "--no-audit", "--preset", "none"]
 
@@ -26,8 +25,7 @@ def world(tmp_path, monkeypatch):
 
 
 def run(world, *words, folder="a", typed=None):
-    words = [str(word) for word in words]
-    return CliRunner().invoke(app, ["party", *words, "-C", str(world.root / folder)], input=typed)
+    return CliRunner().invoke(app, ["party", *map(str, words), "-C", str(world.root / folder)], input=typed)
 
 
 def done(world, *words, folder="a", **options):
@@ -69,7 +67,7 @@ def plain(text):
 
 
 def refused(result, code):
-    assert result.exit_code == CODES[code].exit_code, result.output
+    assert result.exit_code == all_codes()[code].exit_code, result.output
     assert f"datacollab: {code}: " in result.stderr
 
 
@@ -162,7 +160,7 @@ def test_without_a_yes_nothing_leaves(world, monkeypatch):
     result = run(world, *words)
     refused(result, "NOT_APPROVED")
     assert "What would leave party 'a'" in result.stdout
-    monkeypatch.setattr(_command, "at_terminal", lambda: True)
+    monkeypatch.setattr("datacollab.cli._command.at_terminal", lambda: True)
     refused(run(world, *words, typed="n\n"), "NOT_APPROVED")
     refused(run(world, *words, "--json"), "NOT_APPROVED")
     assert not list(outbox.iterdir())
@@ -194,7 +192,7 @@ def test_without_a_word_means_of_groups_leave(world):
 def test_undefended_rows_have_to_be_asked_for_twice(world, monkeypatch):
     join(world)
     words = ["share", world.root / "a.csv", *QUICK]
-    monkeypatch.setattr(_command, "at_terminal", lambda: True)
+    monkeypatch.setattr("datacollab.cli._command.at_terminal", lambda: True)
     for more in ([], ["--approve"], ["--approve", "--json"]):
         result = run(world, *words, *more, typed="y\ny\n")
         refused(result, "UNDEFENDED")
