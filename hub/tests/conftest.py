@@ -82,9 +82,9 @@ def agreed(world):
 @pytest.fixture(scope="session", autouse=True)
 def trust_is_read_once():
     """The system's certificates are read once, and not by each client."""
-    from datacollab_hub.remote import _http
+    from datacollab_hub import remote
 
-    made, default = _http._context, []
+    made, default = remote._http._context, []
 
     def context(httpx, ca):
         if ca is not None:
@@ -94,5 +94,5 @@ def trust_is_read_once():
         return default[0]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_http, "_context", context)
+        patch.setattr("datacollab_hub.remote._http._context", context)
         yield

@@ -3,7 +3,7 @@
 import json
 import secrets
 import sqlite3
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -54,6 +54,7 @@ SENT_AS = {
     "share": ("datacollab.share", {}),
     "sums": ("datacollab.masked-sum", {}),
     "model": ("datacollab.model", {"n_components": 1}),
+    "sums-model": ("datacollab.sums-model", {}),
     "answers": ("datacollab.answers", {}),
 }
 
@@ -193,6 +194,15 @@ class World:
         """What lies in the folder of blobs, besides the hub's id."""
         found = (path for path in (self.folder / "blobs").rglob("*") if path.is_file())
         return sorted(path for path in found if path.name != "hub-id")
+
+
+@contextmanager
+def agreed_world(folder, *args, **options):
+    """A hub with a project and its file."""
+    with World(folder, *args, **options) as world:
+        world.open_project()
+        world.put_agreement()
+        yield world
 
 
 def refused(answer, code, status=None):

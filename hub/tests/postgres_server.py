@@ -51,14 +51,7 @@ def run_server(programs):
             programs / "initdb",
             "-D",
             folder / "data",
-            "-U",
-            "hub",
-            "-A",
-            "trust",
-            "-N",
-            "--no-locale",
-            "-E",
-            "UTF8",
+            *("-U", "hub", "-A", "trust", "-N", "--no-locale", "-E", "UTF8"),
         ]
         subprocess.run(making, check=True, **quiet)
         with socket.socket() as free:

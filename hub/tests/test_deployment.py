@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import ssl
 import subprocess
 import sys
 import time
@@ -17,14 +18,14 @@ from pathlib import Path
 import pytest
 import typer
 from prometheus_client import generate_latest
-from typer.testing import CliRunner
+from sqlalchemy import create_engine, text
+from sqlalchemy.exc import OperationalError
 
-from datacollab.cli._app import app
 from datacollab_hub.rules import ROUTES
-from datacollab_hub.store import Store
-from datacollab_hub.store._schema import METADATA
-from datacollab_hub.web._watching import Numbers
+from datacollab_hub.store import METADATA, Store
 from hub_process import HubProcess, free_port
+from hub_world import World
+from playing import app, done, run
 from postgres_server import find_programs, run_server
 
 ROOT = Path(__file__).parents[2]
@@ -39,12 +40,6 @@ def tool(*words, **environment):
     return subprocess.run(
         [str(word) for word in words], capture_output=True, text=True, check=False, env=os.environ | environment
     )
-
-
-def run(*words):
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 def assert_serves(words):
@@ -225,25 +220,22 @@ def test_members_reach_a_hub_behind_caddy_by_its_own_authority(tmp_path):
     port, hub_port = free_port(), free_port()
     url = f"https://localhost:{port}"
     north = tmp_path / "north"
-    run("keys", "new", north)
-    run("hub", "allow", north / "public.key", "--data", tmp_path / "hub")
+    done("keys", "new", north)
+    done("hub", "allow", north / "public.key", "--data", tmp_path / "hub")
     hub = HubProcess(tmp_path / "hub", hub_port, tmp_path / "hub.log", more=["--url", url])
     with hub, caddy(tmp_path, url, f"127.0.0.1:{hub_port}") as ca:
-        run("remote", "add", "hub", url, "--ca", ca, "-C", north)
-        run("remote", "open", "heart", "-C", north)
-        assert f"{url}/v1/projects/" in run("remote", "invite", "south", "-C", north)
-        run("remote", "status", "-C", north)
-        run("remote", "add", "unknown", url, "-C", north)
-        refused = CliRunner().invoke(app, ["remote", "open", "heart", "--remote", "unknown", "-C", str(north)])
-        assert "TLS_UNTRUSTED" in refused.stderr
+        done("remote", "add", "hub", url, "--ca", ca, "-C", north)
+        done("remote", "open", "heart", "-C", north)
+        assert f"{url}/v1/projects/" in done("remote", "invite", "south", "-C", north).stdout
+        done("remote", "status", "-C", north)
+        done("remote", "add", "unknown", url, "-C", north)
+        assert "TLS_UNTRUSTED" in run("remote", "open", "heart", "--remote", "unknown", "-C", north).stderr
         assert {path: status_of(url, path, ca) for path in ("/healthz", "/readyz", "/metrics")} == {
             **{"/healthz": 200, "/readyz": 404, "/metrics": 404}
         }
 
 
 def status_of(url, path, ca):
-    import ssl
-
     try:
         with urllib.request.urlopen(url + path, timeout=60, context=ssl.create_default_context(cafile=ca)) as answer:
             return answer.status
@@ -254,9 +246,6 @@ def status_of(url, path, ca):
 @pytest.mark.slow
 @pytest.mark.skipif(find_programs() is None, reason="PostgreSQL's programs are not on this machine")
 def test_the_databases_password_comes_from_a_file(tmp_path, monkeypatch):
-    from sqlalchemy import create_engine, text
-    from sqlalchemy.exc import OperationalError
-
     with run_server(find_programs()) as address:
         engine = create_engine(address.replace("postgresql:", "postgresql+psycopg:") + "/postgres")
         with engine.connect() as connection:
@@ -279,20 +268,20 @@ def test_the_databases_password_comes_from_a_file(tmp_path, monkeypatch):
         Store.opened(tmp_path / "hub", database=f"{address}/postgres").close()
 
 
-def metrics():
+def metrics(folder):
     """Names of the hub's numbers, as Prometheus reads them."""
-    numbers = Numbers()
-    numbers.requests.labels("GET", "/healthz", 200).inc()
-    numbers.seconds.labels("GET").observe(1)
-    return set(re.findall(r"^(datacollab_hub_\w+?)(?:\{| )", generate_latest(numbers.registry).decode(), re.MULTILINE))
+    with World(folder) as world:
+        world.client.get("/healthz")
+        numbers = generate_latest(world.client.app.state.numbers.registry).decode()
+    return set(re.findall(r"^(datacollab_hub_\w+?)(?:\{| )", numbers, re.MULTILINE))
 
 
-def test_alerts_and_documents_speak_of_numbers_that_there_are():
+def test_alerts_and_documents_speak_of_numbers_that_there_are(tmp_path):
+    there = metrics(tmp_path)
     asked = set(re.findall(r"datacollab_hub_\w+", (DEPLOY / "alerts.yaml").read_text()))
-    assert asked
-    assert asked <= metrics()
+    assert set() < asked <= there
     told = set(re.findall(r"`(datacollab_hub_\w+)", (DOCS / "hub-deployment.md").read_text()))
-    assert told == {name for name in metrics() if not name.endswith("_created")}
+    assert told == {name for name in there if not name.endswith("_created")}
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not on this machine")

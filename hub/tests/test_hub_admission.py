@@ -1,4 +1,4 @@
-"""Who asks is known before a body is read; what strangers and the impatient can hold is bounded."""
+"""Who asks is known before a body is read, and once; what strangers and the impatient can hold is bounded."""
 
 import asyncio
 import contextlib
@@ -11,13 +11,15 @@ import pytest
 from prometheus_client import generate_latest
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
+from starlette.testclient import TestClient
 
 from datacollab.bundle import KeyPair, digest, key_with_proof
 from datacollab.errors import ExchangeError
 from datacollab_hub import service
 from datacollab_hub.requests import sign_request
+from datacollab_hub.web import make_app
 from datacollab_hub.web._holding import Bodies
-from hub_world import KEYS, URL, World, bundle, make_project, refused
+from hub_world import KEYS, URL, World, agreed_world, bundle, make_project, refused
 
 
 class Asked:
@@ -26,9 +28,8 @@ class Asked:
     def __init__(self, world, who, method, path, body=b"", *, headers=None, now=None):
         self.app, self.body, self.read = world.client.app, body, asyncio.Event()
         self.may_come = asyncio.Event()
-        signed = (
-            {} if who is None else sign_request(method, URL + path, {}, body, KEYS.get(who, who), now=now or world.now)
-        )
+        key, now = KEYS.get(who, who), now or world.now
+        signed = {} if who is None else sign_request(method, URL + path, {}, body, key, now=now)
         named = {**signed, "Content-Length": str(len(body)), **(headers or {})}
         self.scope = {
             **{"type": "http", "http_version": "1.1", "scheme": "https", "root_path": "", "method": method},
@@ -53,6 +54,10 @@ class Asked:
         await asyncio.wait_for(self.app(self.scope, self._receive, self._send), 60)
         return self.status, json.loads(self.data).get("code")
 
+    def answer(self):
+        """What is answered though the body never comes."""
+        return asyncio.run(self.answered())
+
 
 class Left(Asked):
     """One whose connection ends before its body is there."""
@@ -63,16 +68,6 @@ class Left(Asked):
     async def answered(self):
         await asyncio.wait_for(self.app(self.scope, self._receive, self._send), 60)
         return self.status, self.data.decode()
-
-
-def answer_without_body(asked):
-    """What is answered though the body never comes."""
-
-    async def answered():
-        found = await asked().answered()
-        return found
-
-    return asyncio.run(answered())
 
 
 BODY = b'{"name": "x"}'
@@ -90,24 +85,20 @@ BODY = b'{"name": "x"}'
     ],
 )
 def test_a_body_is_not_read_before_it_is_known_who_sends_it(agreed, who, change, status, code):
-    def asked():
-        found.append(Asked(agreed, who, "POST", "/v1/projects", BODY, headers=change))
-        return found[0]
-
-    found = []
-    assert answer_without_body(asked) == (status, code)
-    assert not found[0].read.is_set()
+    asked = Asked(agreed, who, "POST", "/v1/projects", BODY, headers=change)
+    assert asked.answer() == (status, code)
+    assert not asked.read.is_set()
 
 
 def test_nor_are_bodies_of_others_clocks_projects_and_of_requests_that_were_seen(agreed):
     path = f"/v1/projects/{agreed.project}/uploads"
-    late = answer_without_body(lambda: Asked(agreed, "owner", "POST", path, BODY, now=agreed.now - 1000))
+    late = Asked(agreed, "owner", "POST", path, BODY, now=agreed.now - 1000).answer()
     assert late == (401, "CLOCK_SKEW")
     other = f"/v1/projects/{'f' * 32}/uploads"
-    assert answer_without_body(lambda: Asked(agreed, "owner", "POST", other, BODY)) == (404, "NOT_FOUND")
+    assert Asked(agreed, "owner", "POST", other, BODY).answer() == (404, "NOT_FOUND")
     headers = sign_request("POST", URL + "/v1/projects", {}, BODY, KEYS["owner"], now=agreed.now)
     assert agreed.client.post("/v1/projects", content=BODY, headers=headers).status_code == 201
-    again = answer_without_body(lambda: Asked(agreed, None, "POST", "/v1/projects", BODY, headers=headers))
+    again = Asked(agreed, None, "POST", "/v1/projects", BODY, headers=headers).answer()
     assert again == (401, "REPLAYED")
 
 
@@ -181,17 +172,15 @@ def test_a_body_that_comes_too_slowly_is_ended(world, monkeypatch, pieces):
     monkeypatch.setattr("datacollab_hub.web._admission._WINDOW", 0.2, raising=False)
 
     class Slow(Asked):
-        def __init__(self):
-            super().__init__(world, "owner", "POST", "/v1/projects", BODY)
-            self.pieces = list(pieces)
-
         async def _receive(self):
-            if not self.pieces:
+            if not self.left:
                 await self.may_come.wait()
             await asyncio.sleep(0.01)
-            return {"type": "http.request", "body": self.pieces.pop(0), "more_body": True}
+            return {"type": "http.request", "body": self.left.pop(0), "more_body": True}
 
-    assert answer_without_body(Slow) == (408, "TOO_SLOW")
+    slow = Slow(world, "owner", "POST", "/v1/projects", BODY)
+    slow.left = list(pieces)
+    assert slow.answer() == (408, "TOO_SLOW")
 
 
 def test_a_body_that_comes_at_the_least_rate_is_taken(tmp_path, monkeypatch):
@@ -208,7 +197,7 @@ def test_a_body_that_comes_at_the_least_rate_is_taken(tmp_path, monkeypatch):
             return {"type": "http.request", "body": piece, "more_body": bool(self.left)}
 
     with World(tmp_path / "hub", least_bytes_per_second=4) as world:
-        assert answer_without_body(lambda: Steady(world, "owner", "POST", "/v1/projects", BODY)) == (201, None)
+        assert Steady(world, "owner", "POST", "/v1/projects", BODY).answer() == (201, None)
 
 
 def test_strangers_that_send_nothing_keep_no_member_out(agreed):
@@ -261,7 +250,7 @@ def test_whoever_goes_away_is_no_failure_of_the_hub(agreed):
         Left(agreed, "stranger", "POST", f"/v1/projects/{agreed.project}/join", BODY),
         Left(agreed, None, "POST", "/sign-out", BODY, headers=headers),
     ):
-        status, told = asyncio.run(asked.answered())
+        status, told = asked.answer()
         assert status == 400
         assert "REQUEST_MALFORMED" in told
         assert "The connection ended" in told
@@ -274,9 +263,7 @@ def test_failures_are_counted_from_nought_and_a_busy_upload_is_none(tmp_path):
         return {code: float(n) for code, n in re.findall(r'hub_failures_total{code="(\w+)"} (\S+)', numbers)}
 
     share = bundle("share", "north", party="north")
-    with World(tmp_path / "hub") as world:
-        world.open_project()
-        world.put_agreement()
+    with agreed_world(tmp_path / "hub") as world:
         upload = world.start("north", "share", share).json()["upload"]
         with world.hub.claims.of(upload):
             refused(world.ask("north", "DELETE", f"/v1/projects/{{p}}/uploads/{upload}"), "BUSY", 503)
@@ -376,3 +363,112 @@ def test_polls_that_wait_leave_threads_for_what_changes_something(agreed, monkey
     opened, polled = asyncio.run(opened_meanwhile())
     assert opened == (201, None)
     assert set(polled) == {(200, None)}
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "/v1/sessions"), ("GET", "/v1/projects")])
+def test_a_request_is_taken_once(world, method, path):
+    headers = sign_request(method, URL + path, {}, b"", KEYS["owner"], now=world.now)
+    assert world.client.request(method, path, headers=headers).status_code in (200, 201)
+    refused(world.client.request(method, path, headers=headers), "REPLAYED", 401)
+    world.now += 299
+    refused(world.client.request(method, path, headers=headers), "REPLAYED", 401)
+    world.now += 2
+    refused(world.client.request(method, path, headers=headers), "CLOCK_SKEW", 401)
+
+
+def test_a_request_of_the_future_is_taken_once_until_it_is_too_old(world):
+    headers = sign_request("POST", URL + "/v1/sessions", {}, b"", KEYS["owner"], now=world.now + 299)
+    assert world.client.post("/v1/sessions", headers=headers).status_code == 201
+    world.now += 598
+    refused(world.client.post("/v1/sessions", headers=headers), "REPLAYED", 401)
+
+
+def test_a_changing_request_is_remembered_by_other_processes_too(world, tmp_path):
+    headers = sign_request("POST", URL + "/v1/sessions", {}, b"", KEYS["owner"], now=world.now)
+    assert world.client.post("/v1/sessions", headers=headers).status_code == 201
+    with TestClient(make_app(world.hub), base_url=URL) as second:
+        refused(second.post("/v1/sessions", headers=headers), "REPLAYED", 401)
+
+
+def test_a_request_that_was_refused_is_not_taken_later(agreed):
+    data = bundle("share", "north", party="north")
+    body = f'{{"kind": "share", "sha256": "{digest(data)}", "size": {len(data)}, "recipient": "south"}}'.encode()
+    path = f"/v1/projects/{agreed.project}/uploads"
+    headers = sign_request("POST", URL + path, {}, body, KEYS["north"], now=agreed.now)
+    refused(agreed.client.post(path, headers=headers, content=body), "REQUEST_MALFORMED", 400)
+    refused(agreed.client.post(path, headers=headers, content=body), "REPLAYED", 401)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda request: request | {"content": b'{"name": "mine"}'},
+        lambda request: request | {"url": request["url"] + "?after=1"},
+        lambda request: request | {"headers": {**request["headers"], "Content-Digest": ""}},
+    ],
+)
+def test_a_request_that_was_changed_on_its_way_is_refused(world, change):
+    refused(world.ask("owner", "POST", "/v1/projects", {"name": "x"}, change=change), "SIGNATURE_INVALID", 401)
+    assert world.ask("owner", "GET", "/v1/projects").json() == {"projects": []}
+
+
+def test_a_request_is_to_this_hub_by_its_own_address_whatever_a_proxy_says(world):
+    """A hub that passes on what it is asked, in its own name or in this one's."""
+    headers = sign_request("GET", "https://evil.example/v1/projects", {}, b"", KEYS["owner"], now=world.now)
+    for host in ("hub.example", "evil.example"):
+        answer = world.client.get("/v1/projects", headers={**headers, "Host": host})
+        refused(answer, "SIGNATURE_INVALID", 401)
+    headers = sign_request("GET", URL + "/v1/projects", {}, b"", KEYS["owner"], now=world.now)
+    answer = world.client.get("/v1/projects", headers={**headers, "Host": "10.0.0.7:8000"})
+    assert answer.status_code == 200
+
+
+def test_paths_are_compared_as_they_came(world):
+    """What decodes to the same path was not signed."""
+    headers = sign_request("GET", URL + "/v1/projects", {}, b"", KEYS["owner"], now=world.now)
+    answer = world.client.get("/v1/%70rojects", headers=headers)
+    assert answer.status_code in (401, 404)
+
+
+def test_a_key_joins_as_itself_alone(world):
+    world.open_project()
+    secret = world.invite()
+    refused(world.join("north", secret, key="south"), "KEY_UNKNOWN", 401)
+    half = f"{KEYS['north'].public.text}\n" + key_with_proof(KEYS["south"]).split("\n")[1]
+    body = {"secret": secret, "public_key": half}
+    refused(world.ask("north", "POST", "/v1/projects/{p}/join", body), "KEY_MALFORMED", 422)
+    body = {"secret": secret, "public_key": KEYS["north"].public.text}
+    refused(world.ask("north", "POST", "/v1/projects/{p}/join", body), "KEY_MALFORMED", 422)
+    assert world.join("north", secret).status_code == 202
+
+
+def test_whoever_asks_too_often_waits(tmp_path):
+    with World(tmp_path, requests_per_second=2.0) as world:
+        answers = [world.ask("owner", "GET", "/v1/projects") for _ in range(9)]
+        assert [answer.status_code for answer in answers] == [200] * 8 + [429]
+        refused(answers[-1], "TOO_MANY_REQUESTS", 429)
+        assert answers[-1].headers["Retry-After"] == "1"
+        world.now += 1
+        assert world.ask("owner", "GET", "/v1/projects").status_code == 200
+
+
+def test_bodies_that_are_too_large_are_not_read(world):
+    def endless():
+        for _ in range(100):
+            yield bytes(2**16)
+
+    refused(world.client.post("/v1/projects", content=bytes(2**16 + 1)), "TOO_LARGE", 413)
+    refused(world.client.post("/v1/projects", content=endless()), "SIGNATURE_MISSING", 401)
+    headers = sign_request("POST", URL + "/v1/projects", {}, b"x", KEYS["owner"], now=world.now)
+    refused(world.client.post("/v1/projects", content=endless(), headers=headers), "TOO_LARGE", 413)
+    refused(world.client.request("GET", "/v1/projects", content=b"x"), "TOO_LARGE", 413)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[]", b"{", b'{"name": 1}', b'{"name": "a", "name": "b"}', b'{"name": "a", "secret": "q"}', b'"\xff"',
+     b'{"name": "\\ud800"}', b"[" * 5000, b'{"name": NaN}'],
+)  # fmt: skip
+def test_bodies_that_say_something_else_are_refused(world, body):
+    message = refused(world.ask("owner", "POST", "/v1/projects", body), "REQUEST_MALFORMED", 400)
+    assert "secret" not in message

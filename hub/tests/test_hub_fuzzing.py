@@ -1,31 +1,60 @@
-"""Requests made up from the API's description, signed by everybody, by nobody, and spoilt on their way."""
+"""Requests made up of what the API takes, signed by everybody, by nobody, and spoilt on their way."""
 
 import json
 import os
-from urllib.parse import urlencode
+import re
+from dataclasses import dataclass
+from urllib.parse import quote
 
 import pytest
-from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from datacollab.agreement import project_text
+from datacollab.bundle import digest, key_with_proof
 from datacollab.plugins import all_codes
 from datacollab_hub.requests import sign_request
-from datacollab_hub.rules import Role
+from datacollab_hub.rules import KINDS, ROUTES, Role
+from datacollab_hub.store import allow_key
 from datacollab_hub.web._refusals import STATUS
-from fuzzed_hub import API, BEGUN, PEOPLE, REFUSALS, described, fitting, make_fuzzed, may, named, right_bodies
-from hub_world import KEYS, URL, World, make_project
+from hub_world import FINGERPRINTS, KEYS, URL, World, bundle, make_project
 from postgres_server import ON_ONE_DATABASE
 
-schemathesis = pytest.importorskip("schemathesis")
-from schemathesis import GenerationMode  # noqa: E402
-from schemathesis.core import NOT_SET  # noqa: E402
+PEOPLE = ("owner", "north", "south", "analyst", "auditor", "other", "second", "stranger")
+"""Besides those of the project: a party and the owner of another one, whose key may open more; and nobody."""
+ROLES = {"north": {Role.PARTY}, "south": {Role.PARTY}} | {
+    each: {Role(each)} for each in ("owner", "analyst", "auditor")
+}
+ROLES_THERE = {"second": {Role.OWNER}, "other": {Role.PARTY}}
+SENT = {
+    "share": ("south", bundle("share", "south", party="south"), None, {"south", "analyst"}),
+    "model": ("analyst", bundle("model", "analyst", party="north"), "north", {"analyst", "north"}),
+    "anchor": ("owner", bundle("anchor", "owner"), None, {"owner", "north", "south"}),
+}
+"""Of each file: from whom, its bytes, for whom, and who may read it."""
+READERS = {digest(data): readers for _, data, _, readers in SENT.values()}
+SENDERS = {digest(data): sender for sender, data, _, _ in SENT.values()}
+BEGUN = bundle("share", "north", party="north")
 
-pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")  # of schemas with keys in them
+SIGNED = [route for route in ROUTES if not (route.is_page or Role.ANYBODY in route.roles)]
+"""Without pages, which are for browsers, as these sign nothing."""
 
+SUCCESSES = {
+    ("POST", "/v1/sessions"): {201},
+    ("POST", "/v1/projects"): {201},
+    ("POST", "/v1/projects/{project}/invitations"): {201},
+    ("POST", "/v1/projects/{project}/join"): {202},
+    ("PUT", "/v1/projects/{project}/agreement"): {200, 201},
+    ("POST", "/v1/projects/{project}/uploads"): {200, 201},
+    ("PATCH", "/v1/projects/{project}/uploads/{upload}"): {201, 204},
+    ("DELETE", "/v1/projects/{project}/uploads/{upload}"): {204},
+    ("GET", "/v1/projects/{project}/files/{sha256}"): {200, 206},
+}
+"""As docs/hub.md says; 200 of all others."""
+REFUSALS = {400, 401, 403, 404, 405, 409, 413, 416, 422, 429}
+HOSTILE = ["heart", "<script>alert(1)</script>", "a\r\nSet-Cookie: x=1", "../../etc", "\N{RIGHT-TO-LEFT OVERRIDE}x"]
 SIGNATURE = ("Signature", "Signature-Input", "Content-Digest")
 WAYS = ("as it is", "stripped", "another's signature", "another's key", "body changed", "twice")
-SIGNED = [route for route in API if Role.ANYBODY not in route.roles]
 QUICK = settings(
     max_examples=12,
     derandomize=True,
@@ -37,6 +66,43 @@ QUICK = settings(
 EXAMPLES = int(os.environ.get("DATACOLLAB_EXAMPLES", "20"))
 """Of each route, in the slow tests."""
 LONG = settings(QUICK, max_examples=EXAMPLES, print_blob=True)
+
+
+@dataclass
+class Fuzzed:
+    """The world, and what is there to be named."""
+
+    world: World
+    there: str
+    upload: str
+    secret: str
+
+    @property
+    def project(self):
+        return self.world.project
+
+
+def make_fuzzed(world):
+    """Two projects: in the first a project file, three files and an upload that has begun."""
+    KEYS.setdefault("second", type(KEYS["owner"]).generate())
+    FINGERPRINTS["second"] = KEYS["second"].public.fingerprint
+    with world.store.writing() as connection:
+        allow_key(connection, KEYS["second"].public, world.now)
+    there = world.ask("second", "POST", "/v1/projects", {"name": "others"}).json()["project"]
+    said = world.ask(
+        "second", "POST", f"/v1/projects/{there}/invitations", {"name": "x", "role": "party", "days": 1}
+    ).json()
+    joining = {"secret": said["link"].partition("#")[2], "public_key": key_with_proof(KEYS["other"])}
+    assert world.ask("other", "POST", f"/v1/projects/{there}/join", joining).status_code == 202
+    approving = f"/v1/projects/{there}/requests/{FINGERPRINTS['other']}"
+    assert world.ask("second", "POST", approving, {"approve": True}).status_code == 200
+    world.open_project()
+    world.put_agreement()
+    world.admit("auditor")
+    for kind, (sender, data, recipient, _) in SENT.items():
+        assert world.send(sender, kind, data, recipient).status_code == 201
+    upload = world.start("north", "share", BEGUN).json()["upload"]
+    return Fuzzed(world, there, upload, world.invite("auditor", "stranger"))
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +120,62 @@ def name_of(route):
     return f"{route.method} {route.path}"
 
 
+def named(fuzzed):
+    """What a path, a query or a header may name."""
+    return {
+        "project": [fuzzed.project] * 8 + [fuzzed.there, "0" * 32],
+        "upload": [fuzzed.upload] * 3 + ["0" * 32],
+        "sha256": [*READERS, "0" * 64],
+        "fingerprint": [FINGERPRINTS["auditor"]] * 6 + list(FINGERPRINTS.values()),
+        "after": [0, 1, 2**31 - 1, 2**31],
+        "upload-offset": ["0"] * 3 + ["400"] * 3 + [str(len(BEGUN)), "-1", "1" * 30],
+        "range": ["bytes=0-9"] * 3 + ["bytes=-1", "bytes=99999-", "bytes=9-1", "bytes=0-1,3-4", "x"],
+    }
+
+
+def right_bodies(fuzzed):
+    """Bodies that say what they should, by route."""
+    at = "/v1/projects/{project}"
+    announced = [
+        {"kind": kind, "sha256": digest(data), "size": len(data)} | ({"recipient": to} if to else {})
+        for kind, (_, data, to, _) in (SENT | {"begun": ("north", BEGUN, None, ())}).items()
+        for kind in ([kind] if kind in SENT else ["share", "sums"])
+    ]
+    return {
+        ("POST", "/v1/sessions"): [{}],
+        ("POST", "/v1/projects"): [{"name": name} for name in HOSTILE],
+        ("POST", f"{at}/invitations"): [{"name": name, "role": "auditor", "days": 1} for name in HOSTILE],
+        ("POST", f"{at}/join"): [
+            {"secret": fuzzed.secret, "public_key": key_with_proof(KEYS[name])}
+            for name in ("stranger", "other", "north")
+        ],
+        ("POST", f"{at}/requests/{{fingerprint}}"): [{"approve": True}, {"approve": False}],
+        ("POST", f"{at}/uploads"): announced,
+    }
+
+
+def pool():
+    """Values that mean something in one body or another, and values of other kinds."""
+    words = [*KINDS, "party", "analyst", "auditor", "owner", digest(BEGUN), *READERS, "north", FINGERPRINTS["north"]]
+    words += [*HOSTILE, "x" * 201, "", *(key_with_proof(KEYS[name]) for name in PEOPLE)]
+    return [*words, None, True, 0, 1, -1, len(BEGUN), 2**50, 1e300, [], [[{}]], {}]
+
+
+@st.composite
+def wrong_bodies(draw, right):
+    """A right body in which one value is another, one is missing or one is too much; or anything else."""
+    body = dict(draw(st.sampled_from(right)))
+    name = draw(st.sampled_from([*body, "more"]))
+    value = draw(st.sampled_from([..., *pool()]))
+    body = {key: each for key, each in body.items() if key != name} | ({} if value is ... else {name: value})
+    any_json = st.recursive(
+        st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    )
+    return draw(
+        st.one_of(*[st.just(json.dumps(body).encode())] * 4, any_json.map(json.dumps).map(str.encode), st.binary())
+    )
+
+
 @st.composite
 def texts_of_projects(draw):
     """Project files: right ones, of other keys, spoilt ones, and none."""
@@ -69,37 +191,30 @@ RAW = {
     "PUT": texts_of_projects(),
     "PATCH": st.one_of(st.sampled_from([BEGUN[:400], BEGUN[400:], BEGUN, BEGUN + b"x"]), st.binary(max_size=300)),
 }
+NAMES = st.text(st.characters(exclude_characters="/.", exclude_categories=["Cs"]), min_size=1, max_size=70)
+OTHERS = {("PATCH", "{upload}"): "upload-offset", ("GET", "{sha256}"): "range", ("GET", "log"): "after"}
+"""What a route takes besides its path and body: headers, and a query."""
 
-HEADERS = {("PATCH", "{upload}"): "upload-offset", ("GET", "{sha256}"): "range"}
 
-
-def drawn(data, fuzzed, schema, route, *, fits):
-    """A request to a route: path, query, headers and body; right as far as it is to fit, and elsewhere by chance."""
-    operation = schema[route.path][route.method]
+def drawn(data, fuzzed, route, *, fits):
+    """A request to a route: names in its path, query, headers and body; right as far as it is to fit."""
+    there, given = named(fuzzed), {}
+    for name in re.findall(r"{(\w+)}", route.path):
+        others = st.one_of(*[st.sampled_from(there[name])] * 9, NAMES)
+        given[name] = there[name][0] if fits else data.draw(others)
+    path, headers = route.path.format(**{name: quote(value, safe="") for name, value in given.items()}), {}
+    other = OTHERS.get((route.method, route.path.rpartition("/")[2]))
+    if other and data.draw(st.integers(0, 5)):
+        value = str(data.draw(st.sampled_from(there[other])))
+        path, headers = (f"{path}?after={value}", {}) if other == "after" else (path, {other: value})
     right = right_bodies(fuzzed).get((route.method, route.path))
-    # Of path and header alone few are wrong that a client can send.
-    modes = [GenerationMode.POSITIVE, *([GenerationMode.NEGATIVE] if right and route.method == "POST" else [])]
-    case = data.draw(operation.as_strategy(generation_mode=data.draw(st.sampled_from(modes))))
-    for name in case.path_parameters or {}:
-        if fits:
-            case.path_parameters[name] = named(fuzzed)[name][0]
-        elif data.draw(st.integers(0, 9)):
-            case.path_parameters[name] = data.draw(st.sampled_from(named(fuzzed)[name]))
-    query = urlencode(case.query or {}, doseq=True)
-    headers = {name: str(value) for name, value in (case.headers or {}).items() if name.lower() != "content-type"}
-    name = HEADERS.get((route.method, route.path.rpartition("/")[2]))
-    if name and data.draw(st.integers(0, 5)):
-        headers = {name: data.draw(st.sampled_from(named(fuzzed)[name]))}
-    assume(all(value.isascii() and value.isprintable() for value in headers.values()))
     if route.method in RAW:
         body = data.draw(RAW[route.method])
     elif right and (fits or data.draw(st.integers(0, 2))):
         body = json.dumps(data.draw(st.sampled_from(right))).encode()
-    elif isinstance(case.body, type(NOT_SET)):
-        body = b""
     else:
-        body = case.body if isinstance(case.body, bytes) else json.dumps(case.body).encode()
-    return case, case.formatted_path + (f"?{query}" if query else ""), headers, body
+        body = data.draw(wrong_bodies(right)) if right else b""
+    return given, path, headers, body
 
 
 def spoilt(data, way, world, method, path, body):
@@ -123,9 +238,41 @@ def spoilt(data, way, world, method, path, body):
     return None if way in ("as it is", "twice") else change
 
 
+def fitting(route):
+    """People of the first project whom a route is for."""
+    if route.path.endswith("{upload}"):
+        return ["north"]
+    roles = {name: ROLES.get(name, set()) | {Role.KNOWN} for name in ("owner", "north", "south", "analyst", "auditor")}
+    found = [name for name, own in roles.items() if own & route.roles]
+    return found or (["owner"] if Role.OPENER in route.roles else ["stranger"])
+
+
+def may(fuzzed, who, route, parameters):
+    """Whether a route may do something for somebody, by the documents; strangers may join with an invitation."""
+    if Role.ANYBODY in route.roles:
+        return True
+    if who is None:
+        return False
+    if Role.INVITED in route.roles:
+        return True
+    project = parameters.get("project")
+    roles = {Role.OPENER} if who in ("owner", "second") else set()
+    roles |= {fuzzed.project: ROLES, fuzzed.there: ROLES_THERE}.get(project, {}).get(who, set())
+    if not (roles | (set() if who == "stranger" else {Role.KNOWN})) & route.roles:
+        return False
+    if "upload" in parameters and project == fuzzed.project:
+        return parameters["upload"] != fuzzed.upload or who == "north"
+    if route.path.endswith("{sha256}") and project == fuzzed.project:
+        found = parameters["sha256"]
+        named = {SENDERS.get(found)} if route.method == "DELETE" else READERS.get(found, set())
+        return who in named or found not in READERS
+    return True
+
+
 def check_answer(fuzzed, route, answer, body):
     """No trouble of the hub's own, and refusals that are documented and repeat nothing."""
-    assert answer.status_code < 500, answer.text
+    good = SUCCESSES.get((route.method, route.path), {200})
+    assert answer.status_code in good | REFUSALS, answer.text
     if answer.status_code < 400 or route.method == "HEAD" or answer.status_code == 416:
         return
     said = answer.json()
@@ -143,7 +290,6 @@ def check_answer(fuzzed, route, answer, body):
 
 def explore(fuzzed, route, budget):
     """Requests to one route by everybody."""
-    schema = schemathesis.openapi.from_dict(described(fuzzed))
     world = fuzzed.world
     seen = set()
 
@@ -154,7 +300,7 @@ def explore(fuzzed, route, budget):
         fits = data.draw(st.integers(0, 2)) == 0
         who = data.draw(st.sampled_from(fitting(route) if fits else [*PEOPLE, None, *fitting(route) * 6]))
         way = "as it is" if fits or who is None else data.draw(st.sampled_from((*WAYS[:1] * 10, *WAYS[1:])))
-        case, path, headers, body = drawn(data, fuzzed, schema, route, fits=fits)
+        given, path, headers, body = drawn(data, fuzzed, route, fits=fits)
         change = spoilt(data, way, world, route.method, path, body)
         sent = []
 
@@ -165,7 +311,6 @@ def explore(fuzzed, route, budget):
         answer = world.ask(who, route.method, path, body, headers=headers, change=kept)
         seen.add(answer.status_code)
         check_answer(fuzzed, route, answer, body)
-        case.validate_response(answer, checks=CHECKS)
         good = answer.status_code < 400
         if way == "body changed":
             # An empty space behind nothing is a body that the route takes, or one that is too large.
@@ -173,7 +318,7 @@ def explore(fuzzed, route, budget):
         elif way not in ("as it is", "twice"):
             assert not good, (who, way)
         if good:
-            assert may(fuzzed, who, route, case.path_parameters or {}), (who, path)
+            assert may(fuzzed, who, route, given), (who, path)
         # Whose a request to join is, is known after its body was read.
         unread = (400, 401, 404, 405, 413, 422) if route.path.endswith("/join") else (401, 404, 405, 413)
         if way == "twice" and answer.status_code not in unread:
@@ -183,13 +328,6 @@ def explore(fuzzed, route, budget):
 
     one()
     return seen
-
-
-CHECKS = [
-    schemathesis.checks.not_a_server_error,
-    schemathesis.checks.status_code_conformance,
-    schemathesis.checks.response_schema_conformance,
-]
 
 
 @pytest.mark.parametrize("route", SIGNED, ids=name_of)
@@ -204,4 +342,4 @@ def test_whatever_is_asked_is_answered_as_documented(fuzzed, route):
 def test_whatever_is_asked_for_long_is_answered_as_documented(fuzzed_anywhere, route):
     seen = explore(fuzzed_anywhere, route, LONG)
     assert min(seen) < 300  # it is not only refused
-    assert seen & {*REFUSALS}
+    assert seen & REFUSALS

@@ -1,4 +1,4 @@
-"""Invitations, approval, and whom the project file makes a member."""
+"""Invitations, approval, and whom the project file makes a member; names that would be more than names."""
 
 import pytest
 
@@ -38,21 +38,12 @@ def test_a_card_of_a_mask_key_reaches_the_owner(opened):
     assert asked["public_key"] == f"{key}{card}\n"
 
 
-def test_an_invitation_is_for_one_key(opened):
+def test_an_invitation_is_for_one_key_and_expires(opened):
     secret = opened.invite("party")
     assert opened.join("north", secret).status_code == 202
     assert opened.join("north", secret).status_code == 202  # its answer was lost
     refused(opened.join("south", secret), "INVITATION_INVALID", 404)
     assert len(opened.ask("owner", "GET", "/v1/projects/{p}/requests").json()["requests"]) == 1
-
-
-def test_the_owner_gets_keys_with_their_owners_proof(opened):
-    assert opened.join("north", opened.invite("party")).status_code == 202
-    (asked,) = opened.ask("owner", "GET", "/v1/projects/{p}/requests").json()["requests"]
-    assert asked["public_key"] == key_with_proof(KEYS["north"])
-
-
-def test_an_invitation_expires(opened):
     secret = opened.invite("party", days=2)
     opened.now += 2 * 86_400 + 1
     refused(opened.join("north", secret), "INVITATION_INVALID", 404)
@@ -140,9 +131,12 @@ def test_nobody_is_two_that_exclude_one_another(opened, first, second):
     refused(opened.join("north", opened.invite(second)), "NOT_ALLOWED", 403)
 
 
-def test_the_owner_may_be_a_party_and_not_the_analyst(opened):
+def test_the_owner_stays_the_same_and_may_be_a_party_and_not_the_analyst(opened):
     refused(opened.join("owner", opened.invite("analyst")), "NOT_ALLOWED", 403)
     opened.admit("owner", "party")
+    other = make_project(owner=KEYS["other"].public)
+    text = project_text(other, KEYS["other"]).encode()
+    refused(opened.ask("owner", "PUT", "/v1/projects/{p}/agreement", text), "NOT_A_MEMBER", 403)
 
 
 @pytest.mark.parametrize(
@@ -181,25 +175,16 @@ def put(world, project, who="owner", key=None):
     return world.ask(who, "PUT", "/v1/projects/{p}/agreement", text)
 
 
-def test_the_revision_goes_up(opened):
+def test_the_revision_goes_up_and_is_a_number_that_every_database_holds(opened):
     assert put(opened, PROJECT).status_code == 201
     assert put(opened, PROJECT).status_code == 200
     refused(put(opened, make_project(min_rows=30)), "PROJECT_OLDER", 409)
     assert put(opened, make_project(min_rows=30, revision=3)).status_code == 201
     refused(put(opened, make_project(revision=2)), "PROJECT_OLDER", 409)
     assert [entry["facts"].get("revision") for entry in opened.log() if entry["action"] == "agreement"] == [1, 3]
-
-
-def test_a_revision_is_a_number_that_every_database_holds(opened):
     told = refused(put(opened, make_project(revision=2**31)), "REQUEST_MALFORMED", 400)
     assert "revision: 2147483648 was found; a number up to 2147483647 is wanted" in told
     assert put(opened, make_project(revision=2**31 - 1)).status_code == 201
-
-
-def test_the_owner_stays_the_same(opened):
-    other = make_project(owner=KEYS["other"].public)
-    text = project_text(other, KEYS["other"]).encode()
-    refused(opened.ask("owner", "PUT", "/v1/projects/{p}/agreement", text), "NOT_A_MEMBER", 403)
 
 
 @pytest.mark.parametrize(
@@ -230,3 +215,57 @@ def test_a_member_that_the_next_file_leaves_out_is_none(opened):
     status = opened.ask("north", "GET", "/v1/projects/{p}").json()
     assert (status["shared"], status["missing"]) == ([], ["north", "third"])
     assert FINGERPRINTS["south"] in {file["sender"] for file in opened.files("owner")}
+
+
+CHANGING = ["a\r\nSet-Cookie: x=1", "a\nb", "a\x00", "a\x1b[2J", "\N{RIGHT-TO-LEFT OVERRIDE}a", "\N{LINE SEPARATOR}"]
+CHANGING += [" a", "", "x" * 201]
+TEXTS = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "../../etc/passwd", "{{7*7}}", "a%0d%0ab"]
+TEXTS += ["a'; DROP TABLE keys; --", 'x"y\\z', "Herz – 心臓"]
+PATHS = [
+    "%00",
+    "%ff%fe",
+    "..%2f..%2fhub.sqlite",
+    "%2e%2e",
+    "a%0d%0aX-Injected:%20yes",
+    "%3Cscript%3E",
+    "0" * 64 + "%20",
+]
+PATHS += ["x" * 64, "A" * 64, "'%20OR%201=1--"]
+
+
+@pytest.mark.parametrize("name", CHANGING)
+def test_a_name_is_one_line_without_controls(world, name):
+    world.open_project()
+    for path, body in (("", {}), ("/{p}/invitations", {"role": "party", "days": 1})):
+        answer = world.ask("owner", "POST", f"/v1/projects{path}", {"name": name, **body})
+        assert refused(answer, "REQUEST_MALFORMED", 400).isprintable()
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_what_means_something_elsewhere_is_text_here(world, name):
+    world.open_project(name)
+    for answer in (world.ask("owner", "GET", "/v1/projects/{p}"), world.ask("owner", "GET", "/v1/projects")):
+        assert answer.status_code == 200
+        assert answer.headers["Content-Type"] == "application/json"
+        (found,) = answer.json().get("projects", [answer.json()])
+        assert found["name"] == name
+    world.admit("auditor")
+    assert world.invite("party", name)
+
+
+@pytest.mark.parametrize("name", ["con", "NUL.a", "com1"])
+def test_no_party_is_invited_by_the_name_of_a_device(world, name):
+    world.open_project()
+    body = {"name": name, "role": "party", "days": 1}
+    refused(world.ask("owner", "POST", "/v1/projects/{p}/invitations", body), "REQUEST_MALFORMED", 400)
+
+
+@pytest.mark.parametrize("part", PATHS)
+@pytest.mark.parametrize("place", ["files/{}", "uploads/{}", "requests/{}"])
+@pytest.mark.slow
+def test_paths_lead_nowhere_else(agreed, part, place):
+    method, body = {"f": ("GET", None), "u": ("DELETE", None), "r": ("POST", {"approve": True})}[place[0]]
+    answer = agreed.ask("owner", method, "/v1/projects/{p}/" + place.format(part), body)
+    assert answer.status_code in (401, 404)  # a client may have put the path otherwise than it was signed
+    assert "X-Injected" not in answer.headers
+    assert part not in answer.text

@@ -52,13 +52,10 @@ def test_all_rooms_are_in_the_map():
     assert {path.name for path in SRC.iterdir() if (path / "__init__.py").exists()} == set(MAY_IMPORT)
 
 
-def test_the_hub_imports_public_names_of_the_package_alone():
+def test_the_hub_imports_public_names_of_the_package_alone_and_unpickles_nothing():
     names = {name for path in FILES for name in imported(path) if name.split(".")[0] == "datacollab"}
     assert "datacollab.remote.Remote" in names
     assert not [name for name in names if re.search(r"\._(?!_version__)", name)]
-
-
-def test_nothing_unpickles():
     assert not [name for path in FILES for name in imported(path) if "pickle" in name]
 
 

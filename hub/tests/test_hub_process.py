@@ -7,21 +7,15 @@ import time
 
 import httpx
 import pytest
-from typer.testing import CliRunner
+from sqlalchemy import text
 
 from datacollab.agreement import project_text
 from datacollab.bundle import digest, key_with_proof
-from datacollab.cli._app import app
 from datacollab_hub.requests import check_hub_log, sign_request
 from hub_process import HubProcess, free_port
-from hub_world import FINGERPRINTS, KEYS, PROJECT, bundle
+from hub_world import FINGERPRINTS, KEYS, PROJECT, World, bundle
+from playing import done as run
 from suite import IS_NIGHTLY
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(app, [str(each) for each in arguments])
-    assert result.exit_code == code, result.output
-    return result
 
 
 def ask(hub, who, method, path, body=None, **headers):
@@ -161,3 +155,47 @@ def test_a_key_is_allowed_with_its_owners_signature_alone(tmp_path):
 def test_an_address_with_a_path_is_refused(tmp_path):
     result = run("hub", "serve", "--data", tmp_path / "hub", "--url", "https://a.example/hub", code=13)
     assert "REQUEST_MALFORMED" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(("backup", "-o", "{tmp}/copy"), ("db", "current"), ("db", "downgrade", "base"), ("log", "verify")),
+        ("log", "export", "f" * 32, "-o", "{tmp}/log.jsonl"),
+    ],
+)
+def test_who_only_looks_makes_no_hub(tmp_path, command):
+    arguments = ["hub", *(word.format(tmp=tmp_path) for word in command), "--data"]
+    told = run(*arguments, tmp_path / "mistyped", code=14).stderr
+    assert "FOLDER_MISSING" in told
+    assert "mistyped is no hub's folder" in told
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "others").mkdir()
+    assert "FOLDER_MISSING" in run(*arguments, tmp_path / "others", code=14).stderr
+    assert list((tmp_path / "others").iterdir()) == []
+
+
+def test_a_database_without_tables_is_no_hub(tmp_path, database):
+    more = ["--database", database or f"sqlite:///{tmp_path / 'elsewhere.sqlite'}"]
+    for _ in range(2):
+        for command in (("db", "current"), ("log", "verify")):
+            assert "FOLDER_MISSING" in run("hub", *command, "--data", tmp_path, *more, code=14).stderr
+    run("hub", "db", "upgrade", "--data", tmp_path, *more)
+    run("hub", "db", "current", "--data", tmp_path, *more)
+    told = run("hub", "log", "verify", "--data", tmp_path, *more).stdout
+    assert told == "The hub has no project yet, and so no log.\n"
+
+
+def test_every_broken_log_is_named(tmp_path):
+    with World(tmp_path / "hub") as world:
+        first, whole, second = (world.open_project(name) for name in ("one", "two", "three"))
+        with world.store.writing() as connection:
+            connection.execute(text("UPDATE log SET who = 'somebody else' WHERE project <> :whole"), {"whole": whole})
+    result = run("hub", "log", "verify", "--data", tmp_path / "hub", code=11)
+    assert "LOG_BROKEN: 2 of 3 logs are broken." in result.stderr
+    for project in (first, second):
+        assert f"Entry 1 of the hub's log does not follow from the one before it, in the project {project}" in (
+            result.stderr
+        )
+    assert f"{whole}: 1 entries, none changed" in result.stdout
+    assert whole not in result.stderr

@@ -5,7 +5,7 @@ import pytest
 from datacollab.agreement import project_text
 from datacollab.bundle import digest
 from datacollab_hub.rules import ROUTES, Role
-from hub_world import FINGERPRINTS, KEYS, PROJECT, bundle, refused
+from hub_world import FINGERPRINTS, KEYS, PROJECT, World, bundle, refused
 
 WHO = {
     "owner": {Role.OWNER, Role.OPENER, Role.KNOWN},
@@ -31,8 +31,6 @@ PAGES = [route for route in GUARDED if route.is_page]
 @pytest.fixture(scope="module")
 def table_world(tmp_path_factory):
     """One world for the whole table: what a route changes here is none of the others' business."""
-    from hub_world import World
-
     with World(tmp_path_factory.mktemp("hub")) as world:
         world.open_project("others")
         world.admit("other", "party")  # known here, and of no business in the project below

@@ -6,7 +6,7 @@ import pytest
 from datacollab.bundle import digest
 from datacollab.errors import ExchangeError
 from datacollab_hub.store import Blobs, Store
-from hub_world import World, bundle, refused
+from hub_world import agreed_world, bundle, refused
 from s3_server import run_bucket
 
 boto3 = pytest.importorskip("boto3", reason="the extra s3 is not installed, or what plays its server")
@@ -21,9 +21,7 @@ def bucket():
 
 @pytest.fixture
 def world(tmp_path, bucket):
-    with World(tmp_path / "hub", blobs=f"{bucket}/of/a-hub") as world:
-        world.open_project()
-        world.put_agreement()
+    with agreed_world(tmp_path / "hub", blobs=f"{bucket}/of/a-hub") as world:
         yield world
 
 
@@ -111,9 +109,7 @@ def stoppable(monkeypatch):
 
 def test_a_store_that_is_not_reached_is_no_fault_of_the_hub(stoppable, tmp_path):
     url, server = stoppable
-    with World(tmp_path / "hub", blobs=f"{url}/of/a-hub") as world:
-        world.open_project()
-        world.put_agreement()
+    with agreed_world(tmp_path / "hub", blobs=f"{url}/of/a-hub") as world:
         assert world.send("north", "share", SHARE, piece=2**22).status_code == 201
         place = f"/v1/projects/{{p}}/files/{digest(SHARE)}"
         sums = bundle("sums", "north", party="north")

@@ -9,17 +9,12 @@ from hypothesis import strategies as st
 
 from datacollab.errors import ExchangeError
 from datacollab_hub.service import Seen
+from party_world import refusal
 
 
 @pytest.fixture(params=["memory", "file"])
 def place(request, tmp_path):
     return None if request.param == "memory" else tmp_path / "seen.sqlite"
-
-
-def refused(code, call, *arguments):
-    with pytest.raises(ExchangeError) as caught:
-        call(*arguments)
-    assert caught.value.code == code
 
 
 def may_ask(seen, key, now):
@@ -35,14 +30,14 @@ def may_ask(seen, key, now):
 def test_a_request_is_taken_once_until_it_has_expired(place):
     seen = Seen(1.0, place)
     seen.take("north", "nonce", 0.0, 10.0)
-    refused("REPLAYED", seen.take, "north", "nonce", 5.0, 10.0)
-    refused("REPLAYED", seen.take, "north", "nonce", 10.0, 10.0)
+    refusal("REPLAYED", seen.take, "north", "nonce", 5.0, 10.0)
+    refusal("REPLAYED", seen.take, "north", "nonce", 10.0, 10.0)
     seen.take("south", "nonce", 5.0, 10.0)
     # One that waited, and was overtaken by others that cleared away.
     seen.take("south", "later", 14.0, 20.0)
-    refused("REPLAYED", seen.take, "north", "nonce", 9.5, 10.0)
+    refusal("REPLAYED", seen.take, "north", "nonce", 9.5, 10.0)
     seen.take("north", "nonce", 75.0, 80.0)
-    refused("REPLAYED", seen.take, "north", "nonce", 80.0, 80.0)
+    refusal("REPLAYED", seen.take, "north", "nonce", 80.0, 80.0)
 
 
 @given(

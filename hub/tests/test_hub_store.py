@@ -7,33 +7,17 @@ import threading
 from contextlib import closing
 
 import pytest
+from alembic import op
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
 
 from datacollab.agreement import project_text
-from datacollab.errors import ExchangeError
+from datacollab_hub import store as stores
 from datacollab_hub.requests import check_hub_log
-from datacollab_hub.store import (
-    AgreementRow,
-    Store,
-    add_key,
-    agreement_text,
-    agreements_of,
-    append_log,
-    check_current,
-    current,
-    database_url,
-    downgrade,
-    log_entries,
-    new_project,
-    newest,
-    open_engines,
-    remember_nonce,
-    upgrade,
-)
-from datacollab_hub.store._schema import METADATA
-from hub_world import FINGERPRINTS, KEYS, NOW, PROJECT, World, bundle
+from datacollab_hub.store import METADATA, Store, check_current, database_url, downgrade, remember_nonce, upgrade
+from hub_world import FINGERPRINTS, KEYS, NOW, PROJECT, agreed_world, bundle
+from party_world import refusal
 
 
 @pytest.fixture
@@ -53,10 +37,10 @@ def test_the_steps_lead_to_the_tables_that_are_used(store):
 
 
 def test_there_and_back_again(store):
-    assert current(store.engine) == newest() == "0003"
+    assert stores.current(store.engine) == stores.newest() == "0003"
     downgrade(store.engine, "base")
     assert set(inspect(store.engine).get_table_names()) == {"alembic_version"}
-    assert current(store.engine) is None
+    assert stores.current(store.engine) is None
     upgrade(store.engine)
     check_current(store.engine)
 
@@ -65,81 +49,70 @@ def test_project_files_that_held_before_they_were_all_kept_are_there(agreed):
     downgrade(agreed.store.engine, "0001")
     upgrade(agreed.store.engine)
     with agreed.store.reading() as connection:
-        assert agreements_of(connection, agreed.project) == [AgreementRow(1, PROJECT.digest, None)]
-        assert agreement_text(connection, agreed.project, 1) == project_text(PROJECT, KEYS["owner"]).encode()
-        assert agreement_text(connection, agreed.project, 2) is None
-
-
-def refused(code, action):
-    with pytest.raises(ExchangeError) as caught:
-        action()
-    assert caught.value.code == code
-    return str(caught.value)
+        assert stores.agreements_of(connection, agreed.project) == [stores.AgreementRow(1, PROJECT.digest, None)]
+        assert stores.agreement_text(connection, agreed.project, 1) == project_text(PROJECT, KEYS["owner"]).encode()
+        assert stores.agreement_text(connection, agreed.project, 2) is None
 
 
 def test_another_version_is_refused(store):
     with store.writing() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    assert "9999" in refused("DATABASE_OUTDATED", lambda: check_current(store.engine))
-    refused("DATABASE_OUTDATED", lambda: upgrade(store.engine))
+    assert "9999" in refusal("DATABASE_OUTDATED", check_current, store.engine)
+    refusal("DATABASE_OUTDATED", upgrade, store.engine)
     with store.writing() as connection:
         connection.execute(text("DELETE FROM alembic_version"))
-    refused("DATABASE_OUTDATED", lambda: check_current(store.engine))
+    refusal("DATABASE_OUTDATED", check_current, store.engine)
 
 
 def test_a_step_that_fails_changes_nothing(store, monkeypatch):
     downgrade(store.engine, "base")
-    from alembic.operations import Operations
+    made = op.create_table
 
-    made = Operations.create_table
-
-    def fails(self, name, *args, **kwargs):
+    def fails(name, *args, **kwargs):
         if name == "uploads":
             raise RuntimeError("in the middle")
-        return made(self, name, *args, **kwargs)
+        return made(name, *args, **kwargs)
 
     with monkeypatch.context() as patched, pytest.raises(RuntimeError):
-        patched.setattr("alembic.op.create_table", lambda *args, **kwargs: fails(_op(), *args, **kwargs))
+        patched.setattr(op, "create_table", fails)
         upgrade(store.engine)
     assert set(inspect(store.engine).get_table_names()) <= {"alembic_version"}
 
 
-def _op():
-    from alembic import op
-
-    return op._proxy
-
-
-def test_the_folder_is_closed_to_others(tmp_path):
+def test_a_database_is_addressed_and_in_a_folder_that_is_closed_to_others(tmp_path):
     Store.opened(tmp_path / "hub").close()
     assert (tmp_path / "hub").stat().st_mode & 0o077 == 0
-
-
-def test_addresses_of_databases(tmp_path):
     assert database_url(tmp_path, None) == f"sqlite:///{tmp_path}/hub.sqlite"
     assert database_url(tmp_path, "postgresql://me:secret@db/x") == "postgresql+psycopg://me:secret@db/x"
-    message = refused("REQUEST_MALFORMED", lambda: database_url(tmp_path, "secret password"))
+    message = refusal("REQUEST_MALFORMED", database_url, tmp_path, "secret password")
     assert "secret" not in message
+    engine, _ = stores.open_engines(database_url(tmp_path, None))
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+    engine.dispose()
 
 
 def test_a_nonce_is_taken_once(store):
     remember_nonce(store.engine, "a", "n", 0, 10)
     remember_nonce(store.engine, "b", "n", 0, 10)
-    refused("REPLAYED", lambda: remember_nonce(store.engine, "a", "n", 5, 15))
+    refusal("REPLAYED", remember_nonce, store.engine, "a", "n", 5, 15)
     remember_nonce(store.engine, "a", "n", 11, 20)
 
 
 def test_many_at_once_write_one_chain(store):
     with store.writing() as connection:
-        add_key(connection, KEYS["owner"].public, NOW)
-        project = new_project(connection, "busy", FINGERPRINTS["owner"], NOW)
+        stores.add_key(connection, KEYS["owner"].public, NOW)
+        project = stores.new_project(connection, "busy", FINGERPRINTS["owner"], NOW)
     failed = []
 
     def write(number):
         try:
             for turn in range(5):
                 with store.writing() as connection:
-                    append_log(connection, project, NOW, FINGERPRINTS["owner"], "fetched", {"n": number, "turn": turn})
+                    stores.append_log(
+                        connection, project, NOW, FINGERPRINTS["owner"], "fetched", {"n": number, "turn": turn}
+                    )
         except Exception as error:
             failed.append(error)
 
@@ -150,7 +123,7 @@ def test_many_at_once_write_one_chain(store):
         thread.join()
     assert failed == []
     with store.reading() as connection:
-        entries = log_entries(connection, project)
+        entries = stores.log_entries(connection, project)
     assert len(entries) == 40
     check_hub_log(project, entries)
 
@@ -177,19 +150,9 @@ def test_what_is_left_half_done_is_cleared_away(agreed):
     assert agreed.part("north", upload, 200, share[200:]).status_code == 404
 
 
-def test_an_engine_says_what_it_is(tmp_path):
-    engine, _ = open_engines(database_url(tmp_path, None))
-    with engine.connect() as connection:
-        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
-        assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
-    engine.dispose()
-
-
 def test_a_row_that_cannot_be_read_keeps_no_writer_out(tmp_path):
     """A cursor that was not read to its end keeps what it saw, and SQLite lets no writer in behind that."""
-    with World(tmp_path / "hub") as world:
-        world.open_project()
-        world.put_agreement()
+    with agreed_world(tmp_path / "hub") as world:
         with closing(sqlite3.connect(tmp_path / "hub" / "hub.sqlite")) as outside:
             (facts,) = outside.execute("SELECT facts FROM log WHERE seq = 1").fetchone()
             outside.execute("UPDATE log SET facts = '{' WHERE seq = 1")

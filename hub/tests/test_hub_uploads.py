@@ -1,16 +1,20 @@
-"""Uploads: whole and accepted, or not there."""
+"""Uploads: whole and accepted, or not there, and ended once; what one key can make a hub keep."""
 
+import os
 import threading
 import time
 
 import pytest
+from starlette.testclient import TestClient
 
-from datacollab.bundle import digest, pack
+from datacollab.agreement import project_text
+from datacollab.bundle import digest, pack, read_envelope
 from datacollab.errors import ExchangeError
 from datacollab_hub.rules import Person, Role
-from datacollab_hub.service import Announced, append_part, own_upload, start_upload
+from datacollab_hub.service import Announced, Hub, append_part, own_upload, start_upload
 from datacollab_hub.store import Blobs
-from hub_world import FINGERPRINTS, KEYS, PROJECT, World, bundle, make_project, refused
+from datacollab_hub.web import make_app
+from hub_world import FINGERPRINTS, KEYS, NOW, PROJECT, URL, World, agreed_world, bundle, make_project, refused
 
 SHARE = bundle("share", "north", party="north")
 
@@ -77,7 +81,7 @@ def test_another_content_is_refused_and_gone(agreed):
     upload = upload_of(agreed.start("north", "share", SHARE))
     refused(agreed.part("north", upload, 0, SHARE[:-1] + b"x"), "HASH_MISMATCH", 422)
     refused(agreed.part("north", upload, 0, SHARE), "NOT_FOUND", 404)
-    assert agreed.blobs() == []
+    assert (agreed.blobs(), folders(agreed)) == ([], [])
     assert agreed.files("owner") == []
     assert agreed.send("north", "share", SHARE).status_code == 201
 
@@ -142,10 +146,7 @@ def test_no_more_comes_than_was_announced(agreed):
     refused(agreed.part("north", upload, 0, b""), "REQUEST_MALFORMED", 400)
     refused(agreed.part("north", upload, 0, bytes(2**22 + 1)), "TOO_LARGE", 413)
     for offset in ("", "x", "-1", "1.0", "9" * 30):
-        answer = agreed.ask(
-            "north", "PATCH", f"/v1/projects/{{p}}/uploads/{upload}", b"x", headers={"Upload-Offset": offset}
-        )
-        refused(answer, "REQUEST_MALFORMED", 400)
+        refused(agreed.part("north", upload, offset, b"x"), "REQUEST_MALFORMED", 400)
     refused(agreed.start("north", "share", SHARE, size=len(SHARE) + 1), "REQUEST_MALFORMED", 400)
 
 
@@ -207,9 +208,7 @@ def test_whoever_is_the_analyst_no_more_finishes_nothing(agreed):
 
 def test_limits_of_the_operator(tmp_path):
     limits = {"file_bytes": 3000, "sender_bytes": 4000, "open_uploads": 2}
-    with World(tmp_path, **limits) as world:
-        world.open_project()
-        world.put_agreement()
+    with agreed_world(tmp_path, **limits) as world:
         refused(world.start("north", "share", SHARE, size=3001), "TOO_LARGE", 413)
         assert world.start("north", "sums", SHARE, size=2500).status_code == 201
         refused(world.start("north", "share", SHARE, size=1501), "QUOTA_EXCEEDED", 413)
@@ -221,9 +220,7 @@ def test_limits_of_the_operator(tmp_path):
 
 def test_what_others_sent_takes_nobodys_room(tmp_path):
     """By which sizes are still taken the analyst would learn how large the anchor is."""
-    with World(tmp_path, file_bytes=4000, sender_bytes=4000) as world:
-        world.open_project()
-        world.put_agreement()
+    with agreed_world(tmp_path, file_bytes=4000, sender_bytes=4000) as world:
         anchor = bundle("anchor", "owner")
         assert world.start("owner", "anchor", anchor).status_code == 201
         for size in (4000, 4000):
@@ -248,7 +245,6 @@ def test_a_full_disk_loses_nothing(agreed, monkeypatch):
         assert "secret" not in message
     answer = agreed.ask("north", "HEAD", f"/v1/projects/{{p}}/uploads/{upload}")
     assert answer.headers["Upload-Offset"] == "500"
-
     # And where the parts are there, but not the room for the whole.
     whole = Blobs.write
     with monkeypatch.context() as patched:
@@ -271,32 +267,6 @@ def test_a_disk_that_fills_in_the_middle_leaves_no_part(tmp_path):
     with pytest.raises(OSError, match="No space"):
         blobs.write("files", pieces())
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
-
-
-def test_blobs_elsewhere(tmp_path):
-    """Any place of fsspec; here its memory, where nothing is appended to and renaming is copying."""
-    with World(tmp_path, blobs="memory://hub-of-a-test") as world:
-        world.open_project()
-        world.put_agreement()
-        assert world.send("north", "share", SHARE).status_code == 201
-        headers = {"Range": "bytes=10-19"}
-        answer = world.ask("analyst", "GET", f"/v1/projects/{{p}}/files/{digest(SHARE)}", headers=headers)
-        assert (answer.status_code, answer.content) == (206, SHARE[10:20])
-        assert world.client.get("/readyz").json() == {"status": "ready"}
-        assert world.blobs() == []
-
-
-def test_two_at_once_make_one_file(agreed):
-    """Both requests for the last part found the upload as it was; the database lets one of them through."""
-    person = Person(KEYS["north"].public, frozenset({Role.PARTY}))
-    announced = Announced("share", digest(SHARE), len(SHARE), None)
-    upload = start_upload(agreed.hub, person, agreed.project, announced)["upload"]
-    stale = own_upload(agreed.hub, person, agreed.project, upload)
-    assert append_part(agreed.hub, person, stale, 0, SHARE) == {"file": digest(SHARE)}
-    with pytest.raises(Exception, match="nothing of this name"):
-        append_part(agreed.hub, person, stale, 0, SHARE)
-    assert len(agreed.files("north")) == 1
-    assert len(agreed.blobs()) == 1
 
 
 @pytest.mark.slow
@@ -345,3 +315,194 @@ def test_a_manifest_that_would_fill_the_memory_is_refused(agreed):
     said = size.to_bytes(8, "little") + SHARE[8:].ljust(size)
     refused(agreed.send("north", "share", said, piece=2**20), "TOO_LARGE", 413)
     assert agreed.blobs() == []
+
+
+READING = "datacollab_hub.service._finishing.read_envelope"
+
+
+def folders(world):
+    return sorted(path.name for path in (world.folder / "blobs" / "uploads").glob("*"))
+
+
+def begun(world, who="north", kind="share", data=SHARE, recipient=None, n_bytes=300):
+    answer = world.start(who, kind, data, recipient)
+    assert answer.status_code == 201, answer.text
+    upload = answer.json()["upload"]
+    if n_bytes:
+        assert world.part(who, upload, 0, data[:n_bytes]).status_code == 204
+    return upload
+
+
+def test_an_upload_is_finished_by_one_request_at_a_time(agreed, monkeypatch):
+    """The second comes while the first reads the file."""
+    upload, reading, told = begun(agreed), threading.Event(), threading.Event()
+    n_read, answers = [], []
+
+    def waits(*args, **kwargs):
+        n_read.append(1)
+        reading.set()
+        assert told.wait(60)
+        return read_envelope(*args, **kwargs)
+
+    monkeypatch.setattr(READING, waits)
+    first = threading.Thread(target=lambda: answers.append(agreed.part("north", upload, 300, SHARE[300:])))
+    first.start()
+    try:
+        assert reading.wait(60)
+        place = f"/v1/projects/{{p}}/uploads/{upload}"
+        for answer in (agreed.part("north", upload, len(SHARE), b""), agreed.ask("north", "DELETE", place)):
+            refused(answer, "BUSY", 503)
+            assert answer.headers["Retry-After"] == "1"
+        assert len(agreed.blobs()) == 3  # Two parts, and the file once.
+    finally:
+        told.set()
+        first.join()
+    assert answers[0].status_code == 201
+    assert len(n_read) == 1
+    assert [path.read_bytes() for path in agreed.blobs()] == [SHARE]
+    assert folders(agreed) == []
+
+
+@pytest.fixture
+def other_process(agreed):
+    """Another hub on the same store, whose claims are its own."""
+    hub = Hub(agreed.store, agreed.hub.settings, agreed.hub.clock)
+    with TestClient(make_app(hub), base_url=URL, raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.mark.parametrize("is_withdrawn", [False, True])
+def test_a_process_that_is_late_brings_no_withdrawn_file_back(agreed, other_process, monkeypatch, is_withdrawn):
+    """While one process reads the file, another one accepts it, and the sender takes it back."""
+    upload = begun(agreed)
+
+    def ended_meanwhile(*args, **kwargs):
+        monkeypatch.undo()
+        first, agreed.client = agreed.client, other_process
+        try:
+            assert agreed.part("north", upload, len(SHARE), b"").status_code == 201
+            if is_withdrawn:
+                assert agreed.ask("north", "DELETE", f"/v1/projects/{{p}}/files/{digest(SHARE)}").status_code == 200
+        finally:
+            agreed.client = first
+        return read_envelope(*args, **kwargs)
+
+    monkeypatch.setattr(READING, ended_meanwhile)
+    answer = agreed.part("north", upload, 300, SHARE[300:])
+    if is_withdrawn:
+        refused(answer, "NOT_FOUND", 404)
+    else:
+        assert answer.json() == {"file": digest(SHARE)}
+    assert [each["withdrawn"] is not None for each in agreed.files("north")] == [is_withdrawn]
+    assert len(agreed.blobs()) == (not is_withdrawn)
+    assert [each["action"] for each in agreed.log()].count("received") == 1
+
+
+def test_a_last_part_that_was_taken_is_kept_where_the_hub_fails_then(agreed, monkeypatch):
+    blobs, upload = type(agreed.store.blobs), begun(agreed)
+    write = blobs.write
+
+    def fails(self, folder, pieces):
+        if folder == "files":
+            raise OSError("unplugged")
+        return write(self, folder, pieces)
+
+    monkeypatch.setattr(blobs, "write", fails)
+    told = refused(agreed.part("north", upload, 300, SHARE[300:]), "UNAVAILABLE", 503)
+    assert told == "The hub cannot reach what it keeps. Ask again; what it took before is kept."
+    monkeypatch.undo()
+    place = f"/v1/projects/{{p}}/uploads/{upload}"
+    assert agreed.ask("north", "HEAD", place).headers["Upload-Offset"] == str(len(SHARE))
+    assert agreed.part("north", upload, len(SHARE), b"").status_code == 201
+
+
+def test_an_upload_that_is_given_up_is_gone(tmp_path):
+    with agreed_world(tmp_path, open_uploads=1, sender_bytes=len(SHARE)) as world:
+        upload = begun(world)
+        place = f"/v1/projects/{{p}}/uploads/{upload}"
+        for who in ("south", "analyst", "owner"):
+            refused(world.ask(who, "DELETE", place), "NOT_FOUND", 404)
+        refused(world.start("north", "sums", SHARE), "QUOTA_EXCEEDED", 413)
+        assert world.ask("north", "DELETE", place).status_code == 204
+        assert (world.blobs(), folders(world)) == ([], [])
+        refused(world.ask("north", "DELETE", place), "NOT_FOUND", 404)
+        refused(world.part("north", upload, 300, SHARE[300:]), "NOT_FOUND", 404)
+        assert world.send("north", "share", SHARE).status_code == 201
+
+
+def test_parts_are_of_some_size_but_for_the_last(tmp_path):
+    data = bundle("share", "north", party="north", size=100_000)
+    with agreed_world(tmp_path, part_bytes=2**16) as world:
+        upload = begun(world, data=data, n_bytes=0)
+        for n_bytes in (0, 1, 2**16 - 1):
+            message = refused(world.part("north", upload, 0, data[:n_bytes]), "REQUEST_MALFORMED", 400)
+            assert "65536" in message
+        assert (world.blobs(), folders(world)) == ([], [])
+        assert world.part("north", upload, 0, data[: 2**16]).status_code == 204
+        assert world.part("north", upload, 2**16, data[2**16 :]).status_code == 201
+
+
+def test_folders_that_a_kill_left_are_cleared_away(agreed):
+    left = agreed.folder / "blobs" / "uploads" / ("a" * 32)
+    left.mkdir(parents=True)
+    os.utime(left, (NOW, NOW))
+    agreed.store.tidy(NOW + 80_000)
+    assert left.exists()
+    agreed.store.tidy(NOW + 90_000)
+    assert not left.exists()
+
+
+def test_a_share_goes_to_the_analyst_of_the_project_file_that_holds_at_its_end(agreed):
+    """It was begun while another was the analyst, who is none of its recipients."""
+    new = make_project(revision=2, analyst=KEYS["other"].public)
+    share = bundle("share", "north", party="north", project=new)
+    upload = begun(agreed, data=share)
+    agreed.put_agreement(new)
+    assert agreed.part("north", upload, 300, share[300:]).status_code == 201
+    (file,) = agreed.files("north")
+    assert file["recipient"] == FINGERPRINTS["other"]
+    assert agreed.log()[-1]["facts"]["recipient"] == FINGERPRINTS["other"]
+    path = f"/v1/projects/{{p}}/files/{digest(share)}"
+    assert agreed.ask("other", "GET", path).content == share
+    refused(agreed.ask("analyst", "GET", path), "NOT_FOUND", 404)
+
+
+def test_a_model_for_a_party_that_was_left_out_is_refused(agreed):
+    new = make_project(revision=2, parties={"north": PROJECT.parties["north"], "east": KEYS["other"].public})
+    model = bundle("model", "analyst", party="south", project=new)
+    upload = begun(agreed, "analyst", "model", model, "south")
+    agreed.put_agreement(new)
+    refused(agreed.part("analyst", upload, 300, model[300:]), "WRONG_RECIPIENT", 422)
+    assert agreed.blobs() == []
+
+
+def padded(revision, size):
+    """A project file made large by comments."""
+    text = project_text(make_project(revision=revision), KEYS["owner"]).encode()
+    return text + b"#" * (size - len(text) - 1) + b"\n"
+
+
+def test_revisions_of_project_files_have_a_limit_that_all_projects_of_a_key_share(tmp_path, database):
+    with World(tmp_path / "hub", database, agreement_bytes=50_000) as world:
+
+        def put(revision):
+            return world.ask("owner", "PUT", "/v1/projects/{p}/agreement", padded(revision, 20_000))
+
+        first = world.open_project()
+        assert put(1).status_code == 201
+        world.open_project("another")
+        assert put(1).status_code == 201
+        refused(put(2), "QUOTA_EXCEEDED", 413)
+        world.project = first
+        refused(put(2), "QUOTA_EXCEEDED", 413)
+        # What is there may be sent again, and a small file still has room.
+        assert put(1).status_code == 200
+        assert world.put_agreement(make_project(revision=2)).status_code == 201
+
+
+def test_a_key_opens_so_many_projects_and_another_key_its_own(tmp_path, database):
+    with World(tmp_path / "hub", database, projects_per_key=1) as world:
+        world.open_project()
+        refused(world.ask("owner", "POST", "/v1/projects", {"name": "two"}), "QUOTA_EXCEEDED", 413)
+        world.allow("other")
+        assert world.ask("other", "POST", "/v1/projects", {"name": "of another"}).status_code == 201

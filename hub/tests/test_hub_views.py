@@ -7,9 +7,8 @@ from sqlalchemy import event, text
 
 from datacollab.bundle import digest
 from datacollab_hub.rules import Person, Role
-from datacollab_hub.service import list_files, project_status
-from datacollab_hub.service._views import Views
-from datacollab_hub.store import _database, roles_of
+from datacollab_hub.service import Views, list_files, project_status
+from datacollab_hub.store import roles_of
 from hub_world import FINGERPRINTS, KEYS, bundle, make_project
 
 WHO = ("owner", "north", "south", "analyst", "auditor")
@@ -108,7 +107,7 @@ def test_what_is_kept_is_bounded(agreed):
 def test_a_server_that_was_begun_again_is_found_again(agreed, monkeypatch):
     if agreed.store.engine.dialect.name != "postgresql":
         pytest.skip("a file needs no connection")
-    monkeypatch.setattr(_database, "_IDLE", 0.0)
+    monkeypatch.setattr("datacollab_hub.store._database._IDLE", 0.0)
     assert agreed.ask("north", "GET", "/v1/projects/{p}").status_code == 200
     with agreed.store.writing() as connection:
         mine = connection.execute(text("SELECT pg_backend_pid()")).scalar()

@@ -82,6 +82,8 @@ def test_the_hubs_commands_come_with_its_wheel_and_without_it_are_said_to_be_mis
     assert "join" in run(bin / "datacollab", "remote", "--help").stdout
     assert "hub.example" in run(bin / "datacollab", *adding).stdout
     light = (
-        "import sys, datacollab.cli._app; sys.exit(any(each in sys.modules for each in ('httpx', 'fastapi', 'numpy')))"
+        "import sys; sys.argv = ['datacollab', '--help']; from datacollab.cli import main\n"
+        "try: main()\n"
+        "finally: assert not {'httpx', 'fastapi', 'numpy'} & {*sys.modules}"
     )
     run(bin / "python", "-W", "error", "-c", light)

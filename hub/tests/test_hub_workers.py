@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+from uvicorn.importer import import_from_string
 
 from datacollab.bundle import digest
 from datacollab_hub.requests import sign_request
@@ -161,17 +162,15 @@ def test_what_is_secret_is_in_no_environment(folder, database):  # noqa: F811
 
 
 def test_one_that_finds_no_room_waits_and_ends(tmp_path, monkeypatch):
-    from datacollab_hub.web import _serving
-
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(_serving, "_check_room", full)
-    monkeypatch.setattr(_serving, "_PAUSE", 0.0)
+    monkeypatch.setattr("datacollab_hub.web._serving._check_room", full)
+    monkeypatch.setattr("datacollab_hub.web._serving._PAUSE", 0.0)
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
     Store.opened(tmp_path / "hub").close()
     told = {"data": str(tmp_path / "hub"), "database": None, "blobs": None, "n_processes": 2}
     (tmp_path / "told.json").write_text(json.dumps({**told, "settings": {"url": "https://hub.example"}}))
     with pytest.raises(SystemExit) as ended:
-        _serving.one_of_several()
+        import_from_string("datacollab_hub.web._serving:one_of_several")()
     assert ended.value.code == 1

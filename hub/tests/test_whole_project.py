@@ -4,12 +4,9 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -18,16 +15,14 @@ import pytest
 
 from datacollab.by_rows.party._stored_party import load_party
 from datacollab.steps.party import PartyFolder
+from hub_process import HubProcess, free_port
 from party_world import allow_without_audit
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytest.importorskip("fastapi", reason="the extra 'hub' is not installed")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = [
-    pytest.mark.nightly,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium was found on this machine"),
-]
+pytestmark = [pytest.mark.nightly, pytest.mark.skipif(CHROMIUM is None, reason="no chromium was found on this machine")]
 PROGRAM = (sys.executable, "-m", "datacollab")
 PARTIES, ANALYST = ("north", "south"), "analyst"
 WIDTHS = (390, 1280)
@@ -65,15 +60,7 @@ class Play:
 
     def hub(self):
         """A hub's address."""
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        program, url = self.start("hub", "serve", "--port", str(port), "--data", "hub"), f"http://127.0.0.1:{port}"
-        for _ in range(PATIENCE * 10):
-            assert program.poll() is None
-            with suppress(OSError), urllib.request.urlopen(f"{url}/readyz", timeout=5):
-                return url
-            time.sleep(0.1)
-        raise AssertionError("the hub did not start")
+        return self.stack.enter_context(HubProcess(self.root / "hub", free_port(), self.root / "hub.log")).url
 
     def desk(self, folder):
         """The link to a desk."""

@@ -1,6 +1,10 @@
+"""The container of all that crosses: what is packed is unpacked, and any change of it is refused with a code."""
+
+import collections
 import io
 import json
 import os
+import random
 import sys
 import tracemalloc
 import zipfile
@@ -12,7 +16,7 @@ import safetensors.numpy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datacollab.bundle import KeyPair, Limits, canonical_json, digest, is_container, pack, unpack
+from datacollab.bundle import KeyPair, Limits, canonical_json, digest, is_container, pack, read_envelope, unpack
 from datacollab.errors import ExchangeError
 from refusals import each, refused_with
 
@@ -106,15 +110,12 @@ def test_safetensors_reads_the_members(members, key):
     assert data == laid_out(parts(data))
 
 
-def test_safetensors_reads_the_manifest(tmp_path):
+def test_safetensors_reads_the_manifest_and_makes_headers_as_long(tmp_path):
     (tmp_path / "a.dcshare").write_bytes(SIGNED)
     with safetensors.safe_open(tmp_path / "a.dcshare", "np") as file:
         said = file.metadata()
     assert unpack(SIGNED).digest == digest(said["manifest"].encode())
     KEY.public.verify(bytes.fromhex(said["signature"]), b"datacollab bundle 1\n" + said["manifest"].encode())
-
-
-def test_the_header_is_as_long_as_that_of_safetensors():
     for n_letters in range(16):
         data = pack(KIND, {"text": "x" * n_letters}, MEMBERS)
         arrays = safetensors.numpy.load(data)
@@ -138,14 +139,11 @@ def test_the_digest_is_of_all_contents():
     assert len({unpack(data).digest for data in variants}) == len(variants)
 
 
-def test_kinds():
+def test_kinds_and_later_versions_are_not_guessed_at():
     assert refusal(SIGNED, kind="datacollab.model") == "WRONG_KIND"
     assert refusal(assembled(format="somebody.else")) == "WRONG_KIND"
     with pytest.raises(ValueError, match="kind"):
         pack("datacollab.unknown", {}, {})
-
-
-def test_a_later_version_is_not_guessed_at():
     later = manifest({}, format_version=2, new={"key": 1})
     assert refusal(assembled({}, text=canonical_json(later))) == "FORMAT_TOO_NEW"
     with pytest.raises(ExchangeError, match="version 2.*reads version 1"):
@@ -178,21 +176,18 @@ def test_what_was_changed_by_somebody_who_knows_the_format():
     assert refusal(laid_out(forged_rows)) == "HASH_MISMATCH"
     said["members"]["rows.safetensors"]["sha256"] = digest(bytes(200))
     assert refusal(laid_out({**forged_rows, "manifest": canonical_json(said)})) == "SIGNATURE_INVALID"
-    said = {**json.loads(whole["manifest"]), "facts": {}}
-    assert refusal(laid_out({**whole, "manifest": canonical_json(said)})) == "SIGNATURE_INVALID"
-    said = {**json.loads(whole["manifest"]), "signer": OTHER.public.text}
-    assert refusal(laid_out({**whole, "manifest": canonical_json(said)})) == "SIGNATURE_INVALID"
-    said = {**json.loads(whole["manifest"]), "signer": None}
-    assert refusal(laid_out({**whole, "manifest": canonical_json(said)})) == "BUNDLE_MALFORMED"
+    for change, code in (
+        ({"facts": {}}, "SIGNATURE_INVALID"),
+        ({"signer": OTHER.public.text}, "SIGNATURE_INVALID"),
+        ({"signer": None}, "BUNDLE_MALFORMED"),
+    ):
+        said = {**json.loads(whole["manifest"]), **change}
+        assert refusal(laid_out({**whole, "manifest": canonical_json(said)})) == code
     stripped = {name: data for name, data in whole.items() if name != "signature"}
     assert refusal(laid_out(stripped)) == "SIGNATURE_MISSING"
-    with_other_signature = {**whole, "signature": OTHER.sign(b"datacollab bundle 1\n" + whole["manifest"])}
-    assert refusal(laid_out(with_other_signature)) == "SIGNATURE_INVALID"
-
-
-def test_a_signature_from_elsewhere_is_none_of_a_bundle():
-    whole = parts()
-    assert refusal(laid_out({**whole, "signature": KEY.sign(whole["manifest"])})) == "SIGNATURE_INVALID"
+    # Of another key, and by the right one for something else.
+    for signature in (OTHER.sign(b"datacollab bundle 1\n" + whole["manifest"]), KEY.sign(whole["manifest"])):
+        assert refusal(laid_out({**whole, "signature": signature})) == "SIGNATURE_INVALID"
 
 
 ONE = {"bytes": 1, "sha256": digest(b"1")}
@@ -227,6 +222,7 @@ SAID = canonical_json(manifest(GOOD))
 HEADER = header_of(SAID, GOOD)
 TEXT = canonical_json(HEADER)
 A, B = HEADER["a.bin"], HEADER["b.bin"]
+ARRAYS = {name: np.frombuffer(data, "u1") for name, data in GOOD.items()}
 
 
 def with_metadata(**changes):
@@ -274,10 +270,7 @@ def test_other_headers_are_refused(header):
     [
         *(framed(HEADER, b"12") + b"\0", framed(HEADER, b"1"), b"#!/bin/sh\n" + framed(HEADER, b"12")),
         len(TEXT).to_bytes(8, "little") + TEXT + b"12",
-        safetensors.numpy.save({"a.bin": np.frombuffer(b"1", "u1"), "b.bin": np.frombuffer(b"2", "u1")}),
-        safetensors.numpy.save(
-            {"a.bin": np.frombuffer(b"1", "u1"), "b.bin": np.frombuffer(b"2", "u1")}, HEADER["__metadata__"]
-        ),
+        *(safetensors.numpy.save(ARRAYS, said) for said in (None, HEADER["__metadata__"])),
         *(assembled({name: b"1"}) for name in ("/a.bin", "../a.bin", "é.bin", "A", "a" * 65, "_a", "1")),
         *(assembled({f"a{number:03}": b"" for number in range(n)}) for n in (63, 1000)),
         *(b"", bytes(7), bytes(8), bytes(100), b"\xff" * 100, zipped()),
@@ -418,3 +411,94 @@ def test_a_file_too_large_for_the_memory(tmp_path, monkeypatch):
 
     monkeypatch.setattr("hashlib.sha256", exhausted)
     assert refusal(SIGNED) == "TOO_LARGE"
+
+
+BUNDLE = pack(
+    "datacollab.share",
+    {"party": "north", "n_rows": 3, "shares": [0.5, None, True]},
+    {"share.safetensors": b"\x08" + bytes(7) + b"{}      ", "b.bin": b"abc"},
+    key=KEY,
+)
+UNSIGNED = pack("datacollab.model", {"party": "north"}, {"g.safetensors": b"abc"})
+ORIGINALS = [unpack(BUNDLE), unpack(UNSIGNED)]
+CODES = {
+    *("BUNDLE_MALFORMED", "HASH_MISMATCH", "FORMAT_TOO_NEW", "WRONG_KIND", "TOO_LARGE"),
+    *("SIGNATURE_INVALID", "SIGNATURE_MISSING"),
+}
+
+
+def enveloped(data, **options):
+    return read_envelope(io.BytesIO(data), len(data), what="The bundle", **options)
+
+
+def read(reader, data, **options):
+    try:
+        return reader(data, **options)
+    except ExchangeError as error:
+        return error.code
+
+
+def outcome(data, kind=None, **options):
+    """The bundle, or the code of its refusal, which is that of its envelope too."""
+    bundle, envelope = read(unpack, data, kind=kind, **options), read(enveloped, data, **options)
+    if isinstance(bundle, str):
+        assert kind is not None or envelope == bundle
+        return bundle
+    for name in ("kind", "facts", "signer", "digest"):
+        assert getattr(envelope, name) == getattr(bundle, name)
+    assert envelope.members == {name: (len(part), digest(part)) for name, part in bundle.members.items()}
+    return bundle
+
+
+def test_an_envelope_is_read_a_part_at_a_time():
+    class Watched(io.BytesIO):
+        most = 0
+
+        def read(self, size=-1):
+            Watched.most = max(self.most, size)
+            return super().read(size)
+
+    members = {"rows.bin": random.Random(0).randbytes(3_000_000), "empty.bin": b""}
+    data = pack("datacollab.share", {"party": "north"}, members, key=KEY)
+    assert outcome(data, signed_by=KEY.public).members == members
+    read_envelope(Watched(data), len(data), what="The bundle")
+    assert 0 < Watched.most <= 2**20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("original", [BUNDLE, UNSIGNED])
+def test_every_bit_flipped_is_refused(original):
+    """Not one bit of the file is without meaning, so that nothing can be hidden in it, either."""
+    found = collections.Counter()
+    for position in range(8 * len(original)):
+        changed = bytearray(original)
+        changed[position // 8] ^= 1 << position % 8
+        code = outcome(bytes(changed))
+        assert code in CODES, position
+        found[code] += 1
+    assert found.keys() >= {"BUNDLE_MALFORMED", "HASH_MISMATCH"}
+
+
+@pytest.mark.parametrize("original", [BUNDLE, UNSIGNED])
+def test_every_cut_and_every_addition_is_refused(original):
+    for length in range(len(original)):
+        assert outcome(original[:length]) in CODES
+        assert outcome(original[length:] if length else b"") in CODES
+        assert outcome(original[:length] + b"\0" + original[length:]) in CODES
+    assert outcome(original + b"\0") in CODES
+
+
+@given(st.data())
+def test_pieces_exchanged_repeated_or_overwritten(data):
+    changed = bytearray(BUNDLE)
+    for _ in range(data.draw(st.integers(1, 5))):
+        start, end = sorted(data.draw(st.integers(0, len(changed))) for _ in range(2))
+        piece = data.draw(st.sampled_from([BUNDLE[start:end], UNSIGNED[start:end], b""]) | st.binary(max_size=20))
+        changed[start:end] = piece
+    assert outcome(bytes(changed)) in [*CODES, *ORIGINALS]
+
+
+@given(st.binary(max_size=2000) | st.binary(max_size=200).map(b'\x10\0\0\0\0\0\0\0{"'.__add__))
+def test_any_bytes(data):
+    assert outcome(data) in CODES
+    assert outcome(data, kind="datacollab.share", signed_by=KEY.public) in CODES

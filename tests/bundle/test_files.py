@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -123,23 +124,22 @@ def test_a_file_system_without_links(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["keys"]
 
 
-def test_a_folder_that_is_missing_is_named_not_the_part(tmp_path):
+def test_a_folder_that_is_missing_is_named_and_long_names_are_written(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         write_atomically(tmp_path / "no" / "state", b"x")
     assert str(tmp_path / "no" / "state") in str(caught.value)
     assert ".part" not in str(caught.value)
-
-
-def test_a_long_name_and_a_long_content(tmp_path):
     path = tmp_path / ("n" * 255)
     write_atomically(path, bytes(3_000_000))
     assert path.stat().st_size == 3_000_000
 
 
-def test_two_commands_in_one_folder(tmp_path):
+def test_two_commands_in_one_folder_that_must_be_there(tmp_path):
     with locked(tmp_path), refused_with("BUSY", match=re.escape(str(tmp_path))), locked(tmp_path):
         pass
     with locked(tmp_path):
+        pass
+    with refused_with("FOLDER_MISSING"), locked(tmp_path / "no"):
         pass
 
 
@@ -153,11 +153,6 @@ def test_the_lock_ends_with_the_process(tmp_path):
     process.kill()
     process.communicate()
     with locked(tmp_path):
-        pass
-
-
-def test_a_folder_must_be_there(tmp_path):
-    with refused_with("FOLDER_MISSING"), locked(tmp_path / "no"):
         pass
 
 
@@ -175,10 +170,6 @@ def test_what_is_cleared_away(tmp_path):
             assert all(path.exists() for path in [*kept, written_now])
 
 
-def a_fifo(path):
-    os.mkfifo(path)
-
-
 def a_socket(path):
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind(os.path.relpath(path))
@@ -186,10 +177,6 @@ def a_socket(path):
 
 def a_link_to_a_device(path):
     path.symlink_to("/dev/zero")
-
-
-def a_folder(path):
-    path.mkdir()
 
 
 def a_link_to_a_fifo(path):
@@ -214,7 +201,7 @@ def within(seconds, call, *args):
     return found[0]
 
 
-@pytest.mark.parametrize("make", [a_fifo, a_socket, a_link_to_a_device, a_folder, a_link_to_a_fifo])
+@pytest.mark.parametrize("make", [os.mkfifo, a_socket, a_link_to_a_device, Path.mkdir, a_link_to_a_fifo])
 @pytest.mark.parametrize("read", [open_regular, read_regular, unpack, PublicKey.load, load_project])
 def test_what_is_no_file_is_refused_at_once_and_named(tmp_path, monkeypatch, make, read):
     monkeypatch.chdir(tmp_path)

@@ -70,9 +70,12 @@ def test_from_public_rows_to_the_parties_folders(place, table):
     assert opened["a"] == opened["b"]
 
 
-def test_facts_as_json(place):
+def test_either_public_rows_or_an_anchor_are_sealed_and_facts_are_json(place):
     facts = json.loads(seal(place, "--json").stdout)
     assert facts.items() >= {"n_rows": 60, "n_features": 5, "with_target": True, "parties": ["a", "b"]}.items()
+    for result in (seal(place, source=None), seal(place, "--rows-from", place / "public.csv")):
+        assert result.exit_code == 2
+        assert "--rows-from" in result.output
 
 
 def test_rows_of_a_table_are_warned_of(place, table):
@@ -163,9 +166,3 @@ def test_no_number_repeats_an_anchor(place):
     assert anchors[0].rows.tobytes() != anchors[1].rows.tobytes()
     assert anchors[0].secret != anchors[1].secret
     assert seal(place, "--seed", 4, output="3.dcanchor").exit_code == 2
-
-
-def test_either_public_rows_or_an_anchor(place):
-    for result in (seal(place, source=None), seal(place, "--rows-from", place / "public.csv")):
-        assert result.exit_code == 2
-        assert "--rows-from" in result.output

@@ -291,14 +291,6 @@ def test_an_interruption_writes_nothing(files, monkeypatch, tmp_path):
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_says_what_it_understood_of_a_table_with_semicolons(files, tables, tmp_path):
-    other = tmp_path / "semicolons.csv"
-    tables["private"].to_csv(other, index=False, sep=";", decimal=",")
-    result = run(other, files["anchor"], "--target", "diagnosis", "--output", tmp_path, "--time-budget", "1")
-    assert result.exit_code == 0, result.output
-    assert result.stderr.count("semicolons.csv: 40 rows, 5 columns; semicolons, decimal commas, UTF-8\n") == 1
-
-
 def test_private_rows_in_the_anchor_are_refused(files, tmp_path):
     result = run(files["private"], files["private"], "--target", "diagnosis", "--output", tmp_path)
     assert result.exit_code == 1

@@ -45,22 +45,19 @@ def test_the_list_as_json(mnist_at):
     assert (rows["ujiindoorloc"]["n_samples"], rows["ujiindoorloc"]["task"]) == (21048, "regression")
 
 
-def test_what_is_fetched_is_said_on_stdout(tmp_path, monkeypatch):
+def test_what_is_fetched_is_said_and_an_interruption_leaves_nothing(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(datasets, "fetch", lambda name, data_dir: asked.append((name, data_dir)) or data_dir / name)
     result = run("fetch", "mnist", "--data-dir", tmp_path)
     assert (result.exit_code, result.stdout) == (0, f"{tmp_path / 'mnist'}\n")
     assert asked == [("mnist", tmp_path)]
+    monkeypatch.setattr(datasets, "fetch", interrupted)
+    result = run("fetch", "mnist")
+    assert result.exit_code == 130
+    assert "Interrupted. No incomplete file was left behind" in result.stderr
 
 
 @pytest.mark.parametrize(("name", "words"), [("digits", "comes with scikit-learn"), ("iris", "There is no data set")])
 def test_what_cannot_be_fetched_is_one_line(name, words):
     result = run("fetch", name)
     assert_one_line(result, words)
-
-
-def test_an_interrupted_download_says_that_nothing_is_left(monkeypatch):
-    monkeypatch.setattr(datasets, "fetch", interrupted)
-    result = run("fetch", "mnist")
-    assert result.exit_code == 130
-    assert "Interrupted. No incomplete file was left behind" in result.stderr

@@ -12,11 +12,10 @@ import urllib.request
 
 import pytest
 import typer
-from typer.testing import CliRunner
 
-from datacollab.cli._app import app
 from datacollab.steps.party import PartyFolder
 from party_world import new_world
+from playing import run
 
 
 @pytest.fixture
@@ -80,7 +79,7 @@ def test_keys_pressed_as_soon_as_they_are_named_end_it_in_order(world, monkeypat
             raise KeyboardInterrupt
 
     monkeypatch.setattr(typer, "echo", pressed)
-    result = CliRunner().invoke(app, ["desk", "-C", str(world.root / "a"), "--no-browser"])
+    result = run("desk", "-C", world.root / "a", "--no-browser")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "The desk is closed." in result.stdout
 
@@ -153,41 +152,23 @@ def test_a_long_upload_is_kept_whole_and_a_desk_that_closes_before_a_yes_lets_no
     assert list((folder / "outbox").iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("folder", "title"), [("a", "Party a of project wards"), ("analyst", "Analyst of project wards")]
-)
-def test_the_role_follows_from_the_key(world, folder, title):
-    from starlette.testclient import TestClient
-
-    from datacollab.cli._command import WorkFolder
-    from datacollab.cli._desk_commands import desk_app
-    from datacollab.desk.web import Session
-    from datacollab.steps.analyst import AnalystFolder
-
-    AnalystFolder.init(world.root / "analyst", world.root / "project.toml")
-    session = Session("127.0.0.1:8123")
-    client = TestClient(desk_app(WorkFolder(world.root / folder), session), base_url=session.origin)
-    client.get(session.link)
-    assert title in client.get("/").text
-
-
 def test_a_port_that_is_taken_is_named(world):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        result = CliRunner().invoke(app, ["desk", "-C", str(world.root / "a"), "--no-browser", "--port", port])
+        result = run("desk", "-C", world.root / "a", "--no-browser", "--port", port)
     assert result.exit_code == 1
     assert f"Port {port} of this machine is taken" in result.stderr
 
 
 @pytest.mark.parametrize("port", ["-1", "65536"])
 def test_what_is_no_port_is_a_usage_error(world, port):
-    result = CliRunner().invoke(app, ["desk", "-C", str(world.root / "a"), "--no-browser", "--port", port])
+    result = run("desk", "-C", world.root / "a", "--no-browser", "--port", port)
     assert result.exit_code == 2
     assert "Invalid value for '--port'" in result.stderr
 
 
 def test_without_its_packages_it_says_how_to_install_them(world, monkeypatch):
     monkeypatch.setitem(sys.modules, "starlette", None)
-    result = CliRunner().invoke(app, ["desk", "-C", str(world.root / "a"), "--no-browser"])
+    result = run("desk", "-C", world.root / "a", "--no-browser")
     assert result.exit_code == 1
     assert "pip install 'datacollab[desk]'" in result.stderr

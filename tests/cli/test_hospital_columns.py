@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from datacollab.agreement import load_project, open_anchor
-from datacollab.table import encode_table, read_table
+from datacollab.bundle import KeyPair
 from playing import assert_refused, run
 
 PARTIES = ("north", "south", "east")
@@ -56,27 +56,10 @@ def place(keys, tmp_path):
             assert result.exit_code == 0, result.output
             sealed = self.seal()
             assert sealed.exit_code == 0, sealed.output
-            anchor = open_anchor(self.anchor, load_project(self.project), _key(keys / "south"))
+            anchor = open_anchor(self.anchor, load_project(self.project), KeyPair.load(keys / "south" / "keys.json"))
             return {each["kind"]: each for each in json.loads(result.stdout)["findings"]}, anchor, sealed.stdout
 
     return Place()
-
-
-def _key(folder):
-    from datacollab.bundle import KeyPair
-
-    return KeyPair.load(folder / "keys.json")
-
-
-def test_a_category_named_none_stays_one(place):
-    stage = ["None"] * 140 + ["II", "III"] * 30
-    found, anchor, _ = place.drafted(place.table(stage=stage))
-    assert place.column("stage").categories == ("II", "III", "None")
-    assert "(140 times)" in found["words"]["sentence"]
-    project = load_project(place.project)
-    position = project.feature_names.index("stage=None")
-    encoded = encode_table(project, read_table(place.public, schema=project), where="x").X[:, position]
-    assert (encoded.sum(), len(anchor.rows)) == (140, N)
 
 
 @pytest.mark.parametrize("kept", [False, True])
@@ -107,50 +90,12 @@ def test_public_rows_that_are_labelled_in_part_are_used(place, unlabelled):
     assert (project.task.classes, project.sharing.labelled_by) == (("no", "yes"), "north")
 
 
-def test_a_rare_class_is_as_rare_in_the_anchor(place):
-    table = place.table(ill=np.where(np.arange(N) % 7 == 0, "yes", "no"))
-    _, anchor, _ = place.drafted(table)
-    assert np.mean(anchor.target == "yes") == np.mean(table["ill"] == "yes")
-
-
 @pytest.mark.parametrize("entries", [[20240101, 20240102], np.arange(N) ** 2 // 2, np.arange(N) // 2 + 5])
 def test_record_numbers_and_days_are_asked_about(place, entries):
     table = place.table(number=np.resize(entries, N))
-    assert_refused(place.new(table), "SPEC_INVALID", 13, "--without number")
-
-
-def test_codes_for_missing_entries_leave_the_guard_of_units_alone(place):
-    table = place.table()
-    table.loc[:3, "age"] = 999
-    found, _, _ = place.drafted(table)
-    age = place.column("age")
-    assert "'999' (4 times)" in found["sentinels"]["sentence"]
-    assert (age.missing_words, age.maximum < 200) == (("999",), True)
-    project = load_project(place.project)
-    months = place.table(seed=1).assign(age=lambda found: found["age"] * 12)
-    with pytest.raises(Exception, match="mix-up of units"):
-        encode_table(project, months, where="x")
-
-
-@pytest.mark.parametrize("style", [{}, {"sep": ";", "decimal": ",", "encoding": "cp1252"}])
-def test_words_in_exports_of_either_style(place, style):
-    table = place.table().astype({"dose": object})
-    shown = table["dose"].map(lambda dose: str(dose).replace(".", style.get("decimal", ".")))
-    table["dose"] = np.where(np.arange(N) % 40 == 0, ["#DIV/0!", "?"] * (N // 2), shown)
-    found, _, _ = place.drafted(table, **style)
-    dose = place.column("dose")
-    assert (dose.kind, dose.maximum < 20) == ("number", True)
-    assert "read as missing" in found["words"]["sentence"]
-    project = load_project(place.project)
-    encoded = encode_table(project, read_table(place.public, schema=project), where="x")
-    assert encoded.adjusted.columns["dose"]["filled"] == 5
-
-
-def test_an_index_that_somebody_saved_is_no_column(place):
-    indexed = place.table().reset_index().rename(columns={"index": ""})
-    found, _, _ = place.drafted(indexed)
-    assert [each.name for each in load_project(place.project).columns] == ["age", "dose"]
-    assert "labels" not in found
+    assert_refused(place.new(table), "SPEC_INVALID", 13, "--without number leaves it out, --as number=number")
+    assert place.new(table, "--as", "number=number").exit_code == 0
+    assert place.column("number").kind == "number"
 
 
 def test_classes_in_two_spellings_are_asked_about(place):

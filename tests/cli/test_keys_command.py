@@ -7,7 +7,6 @@ import sys
 import pytest
 
 from datacollab.bundle import KeyPair, PublicKey, mask_card_in
-from datacollab.cli import _keys_commands
 from playing import assert_refused, runs
 
 run = runs("keys")
@@ -86,26 +85,20 @@ def test_the_secret_is_not_printed(tmp_path):
     ]
 
 
-def test_keys_under_a_passphrase_from_a_file(tmp_path, word_file):
+def test_keys_under_a_passphrase_from_a_file_the_environment_or_whoever_is_asked(tmp_path, word_file, monkeypatch):
     assert run("new", tmp_path / "a", "--passphrase-file", word_file).exit_code == 0
     public = KeyPair.load(tmp_path / "a" / "keys.json", "correct horse").public
     shown = json.loads(run("show", "-C", tmp_path / "a", "--json").stdout)
     assert (shown["public"], shown["encrypted"]) == (public.text, True)
-
-
-def test_keys_under_a_passphrase_from_the_environment(tmp_path):
     env = {"DATACOLLAB_PASSPHRASE": "from outside"}
-    assert run("new", tmp_path / "a", "--encrypt", **env).exit_code == 0
-    KeyPair.load(tmp_path / "a" / "keys.json", "from outside")
-    assert run("new", tmp_path / "b", **env).exit_code == 0
-    KeyPair.load(tmp_path / "b" / "keys.json")
-
-
-def test_keys_under_a_passphrase_that_is_asked_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(_keys_commands, "ask", lambda *, twice: "typed twice" if twice else "")
-    monkeypatch.setattr(_keys_commands, "at_terminal", lambda: True)
-    assert run("new", tmp_path / "a", "--encrypt").exit_code == 0
-    KeyPair.load(tmp_path / "a" / "keys.json", "typed twice")
+    assert run("new", tmp_path / "b", "--encrypt", **env).exit_code == 0
+    KeyPair.load(tmp_path / "b" / "keys.json", "from outside")
+    assert run("new", tmp_path / "c", **env).exit_code == 0
+    KeyPair.load(tmp_path / "c" / "keys.json")
+    monkeypatch.setattr("datacollab.cli._keys_commands.ask", lambda *, twice: "typed twice" if twice else "")
+    monkeypatch.setattr("datacollab.cli._keys_commands.at_terminal", lambda: True)
+    assert run("new", tmp_path / "d", "--encrypt").exit_code == 0
+    KeyPair.load(tmp_path / "d" / "keys.json", "typed twice")
 
 
 def test_no_passphrase_and_nobody_to_ask(tmp_path, word_file):

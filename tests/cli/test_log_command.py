@@ -67,12 +67,9 @@ def test_export_and_verify_elsewhere(folder, tmp_path):
     assert_refused(result, "ValueError", 1, ".jsonl or .csv")
 
 
-def test_a_folder_without_a_log(tmp_path):
+def test_no_log_is_told_and_one_by_somebody_else_cannot_steer_the_terminal(tmp_path):
     for command in (["show"], ["verify"], ["export", tmp_path / "x.csv"]):
         assert_refused(run(*command, "-C", tmp_path), "FOLDER_MISSING", STATE, str(tmp_path / "log.jsonl"))
-
-
-def test_a_log_by_somebody_else_cannot_steer_the_terminal(tmp_path):
     log = AuditLog(tmp_path / "log.jsonl")
     log.append("\x1b[2Jshared\n", **{"\x1b[31m": "\x07"})
     assert not set("\x1b\x07") & set(run("show", "-C", tmp_path).stdout)

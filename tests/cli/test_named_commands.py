@@ -7,6 +7,7 @@ import shutil
 import pandas as pd
 import pytest
 
+import playing
 from named_world import table_of
 from party_world import allow_without_audit
 from playing import run
@@ -19,9 +20,7 @@ COLUMNS = {
 
 
 def done(*arguments):
-    result = run(*arguments)
-    assert result.exit_code == 0, result.stderr
-    return result.stdout
+    return playing.done(*arguments).stdout
 
 
 class Exchange:
@@ -41,17 +40,8 @@ class Exchange:
             *("--analyst", root / "analyst" / "public.key", "-C", root / "a", "-o", root / "project.toml"),
             *("--anchor-rows", 100, "--rows", *columns),
         )
-        done(
-            "anchor",
-            "seal",
-            root / "public.csv",
-            "--project",
-            self.project,
-            "-o",
-            root / "x.dcanchor",
-            "-C",
-            root / "a",
-        )
+        sealed = ("--project", self.project, "-o", root / "x.dcanchor", "-C", root / "a")
+        done("anchor", "seal", root / "public.csv", *sealed)
         for name in ("a", "b"):
             done("party", "join", self.project, root / "x.dcanchor", "-C", root / name)
             allow_without_audit(root / name / "policy.toml")

@@ -9,11 +9,10 @@ from sklearn.metrics import roc_auc_score
 from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
-from datacollab.cli import _command
-from datacollab.cli._app import app
-from datacollab.errors import CODES
+from datacollab.plugins import all_codes
 from datacollab.steps.party import PartyFolder
 from party_world import allow_without_audit, made_up_table, new_world
+from playing import app
 
 QUICK = ["--components", "3", "--no-audit", "--preset", "none"]
 
@@ -25,8 +24,7 @@ def world(tmp_path, monkeypatch):
 
 
 def run(world, *words, folder="a", typed=None):
-    words = [str(word) for word in words]
-    return CliRunner().invoke(app, ["party", *words, "-C", str(world.root / folder)], input=typed)
+    return CliRunner().invoke(app, ["party", *map(str, words), "-C", str(world.root / folder)], input=typed)
 
 
 def done(world, *words, folder="a", **options):
@@ -68,7 +66,7 @@ def plain(text):
 
 
 def refused(result, code):
-    assert result.exit_code == CODES[code].exit_code, result.output
+    assert result.exit_code == all_codes()[code].exit_code, result.output
     assert f"datacollab: {code}: " in result.stderr
 
 
@@ -161,7 +159,7 @@ def test_without_a_yes_nothing_leaves(world, monkeypatch):
     result = run(world, *words)
     refused(result, "NOT_APPROVED")
     assert "What would leave party 'a'" in result.stdout
-    monkeypatch.setattr(_command, "at_terminal", lambda: True)
+    monkeypatch.setattr("datacollab.cli._command.at_terminal", lambda: True)
     refused(run(world, *words, typed="n\n"), "NOT_APPROVED")
     refused(run(world, *words, "--json"), "NOT_APPROVED")
     assert not list(outbox.iterdir())
@@ -193,7 +191,7 @@ def test_without_a_word_means_of_groups_leave(world):
 def test_undefended_rows_have_to_be_asked_for_twice(world, monkeypatch):
     join(world)
     words = ["share", world.root / "a.csv", *QUICK]
-    monkeypatch.setattr(_command, "at_terminal", lambda: True)
+    monkeypatch.setattr("datacollab.cli._command.at_terminal", lambda: True)
     for more in ([], ["--approve"], ["--approve", "--json"]):
         result = run(world, *words, *more, typed="y\ny\n")
         refused(result, "UNDEFENDED")

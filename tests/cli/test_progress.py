@@ -6,15 +6,14 @@ import time
 import pytest
 import rich.console
 
-from datacollab.cli import _progress
-from datacollab.cli._progress import shown_progress
+from datacollab.cli.kit import shown_progress
 
 
 @pytest.fixture
 def clock(monkeypatch):
     """A clock that is set by hand."""
     seconds = [100.0]
-    monkeypatch.setattr(_progress.time, "monotonic", lambda: seconds[0])
+    monkeypatch.setattr(time, "monotonic", lambda: seconds[0])
 
     def forward(by):
         seconds[0] += by
@@ -37,18 +36,19 @@ def test_without_a_terminal_long_work_prints_a_line_now_and_then(clock, capsys):
         assert capsys.readouterr() == ("", "1035 s: drawing (about 6 min left)\n")
 
 
-def test_where_the_end_is_not_known_no_time_is_told(clock, capsys):
+def test_where_the_end_is_not_known_no_time_is_told_unless_a_share_is(clock, capsys):
     with shown_progress() as say:
         clock(25)
         say("T0: Procrustes")
     assert capsys.readouterr().err == "25 s: T0: Procrustes\n"
-
-
-def test_a_share_may_be_told(clock, capsys):
     with shown_progress() as say:
         clock(40)
         say("3 of 12: LTI", 0.2)
     assert capsys.readouterr().err == "40 s: 3 of 12: LTI (about 160 s left)\n"
+    with shown_progress(quiet=True) as say:
+        clock(1000)
+        say("anything")
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.slow
@@ -60,13 +60,6 @@ def test_a_step_that_takes_long_is_named_once_and_then_how_long_it_takes(clock, 
         time.sleep(1.2)
         say("writing")
     assert capsys.readouterr().err == "12 s: predicting\n24 s: the same\n"
-
-
-def test_quiet_is_quiet(clock, capsys):
-    with shown_progress(quiet=True) as say:
-        clock(1000)
-        say("anything")
-    assert capsys.readouterr() == ("", "")
 
 
 def test_a_terminal_has_one_line_with_the_time_left(clock, monkeypatch):

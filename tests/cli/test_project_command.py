@@ -131,26 +131,6 @@ def test_public_rows_need_no_targets(new, public, tmp_path):
     assert (task.kind, task.minimum, task.maximum) == ("regression", 0, 5)
 
 
-def test_what_may_be_a_record_number_is_asked_about(new, public, tmp_path):
-    numbered = tmp_path / "numbered.csv"
-    pd.read_csv(public).assign(paid=np.arange(50) ** 3 // 2).to_csv(numbered, index=False)
-    asked = "Column 'paid' has whole numbers in order: --without paid leaves it out, --as paid=number"
-    assert_refused(new(like=numbered), "SPEC_INVALID", 13, asked)
-    assert new("--as", "paid=number", like=numbered).exit_code == 0
-    assert load_project(tmp_path / "project.toml").columns[-1].name == "paid"
-    assert new(like=numbered, without=("id", "paid"), output="again.toml").exit_code == 0
-
-
-def test_record_numbers_are_left_out_and_said(new, public, tmp_path):
-    numbered = tmp_path / "numbered.csv"
-    pd.read_csv(public).assign(record=range(900, 950)).to_csv(numbered, index=False)
-    result = new("--json", like=numbered)
-    assert result.exit_code == 0, result.output
-    (said,) = [each["sentence"] for each in json.loads(result.stdout)["findings"] if each["kind"] == "records"]
-    assert "another whole number in every row: it is a record number, and left out" in said
-    assert "record" not in [each.name for each in load_project(tmp_path / "project.toml").columns]
-
-
 def test_what_is_found_in_columns_is_said(new, public, tmp_path):
     table = pd.read_csv(public).assign(one=1, dose=["?", *np.linspace(1, 9, 49).round(2)])
     table.to_csv(tmp_path / "found.csv", index=False)

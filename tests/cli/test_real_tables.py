@@ -5,15 +5,14 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from datacollab.agreement import Anchor
 from datacollab.bundle import unpack
-from datacollab.cli._app import app
-from datacollab.errors import CODES
 from datacollab.steps.party import PartyFolder
 from datacollab.table import Column, encode_table
 from party_world import NAMES, allow_without_audit, made_up_table, new_world
+from playing import assert_refused
+from playing import run as run_program
 
 QUICK = ["--components", "3", "--no-audit", "--preset", "none"]
 VALUE = 987.654321
@@ -47,7 +46,7 @@ def world(tmp_path, monkeypatch):
 
 
 def run(world, *words, folder="a"):
-    return CliRunner().invoke(app, ["party", *map(str, words), "-C", str(world.root / folder)])
+    return run_program("party", *words, "-C", world.root / folder)
 
 
 def assert_no_entry(text):
@@ -123,8 +122,7 @@ def test_another_unit_is_refused_and_named(world):
     table.assign(pulse=table["pulse"].clip(11, 99) * 100).to_csv(world.root / "a.csv", index=False)
     for command, *said in (("check",), ("share", "--undefended")):
         result = run(world, command, world.root / "a.csv", *QUICK, *said)
-        assert result.exit_code == CODES["SCHEMA_RANGE"].exit_code
-        assert "datacollab: SCHEMA_RANGE: " in result.stderr
+        assert_refused(result, "SCHEMA_RANGE", 13)
         assert "column 'pulse' has numbers outside the agreed range, 0 to 100, in 80 of 80 rows." in result.stderr
         assert "Nearly all would fit if they were multiplied by 0.01" in result.stderr
         assert "no exceptions that could be clipped. Check the unit" in result.stderr

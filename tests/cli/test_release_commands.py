@@ -3,18 +3,14 @@ import shlex
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from datacollab.cli._app import app
 from party_world import contents, new_world
+from playing import runs
 
 NO_LIMITS = "max_linkage = 1\nmax_reidentification = 1\nmax_membership = 1\n"
 LENIENT = 'min_rows = 1\nmin_class_rows = 1\naudit = "off"\n'
 PLAIN = ("--preset", "none")
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, ["party", *map(str, arguments)])
+run = runs("party")
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import playing
 from datacollab.errors import ExchangeError
 from datacollab.folder.log import locked
 from datacollab.remote import Kept, Pulled, StoreRemote
-from party_world import allow_without_audit
 from playing import done as run
 from playing import told
+from sums_world import new_sums_world
 
 
 @pytest.fixture
@@ -28,15 +28,17 @@ def at_store(mail):
     return mail
 
 
-def test_a_newcomer_is_told_to_compare_before_joining(mail, at_store):
+@pytest.mark.parametrize(("name", "verb"), [("b", "party join"), ("analyst", "analyst init")])
+def test_a_newcomer_is_told_to_compare_before_joining(mail, at_store, name, verb):
     run("remote", "push", "-C", mail.root / "a")
-    (mail.root / "b" / "project.toml").unlink()
-    out = run("remote", "pull", "-C", mail.root / "b").stdout
+    (mail.root / name / "project.toml").unlink()
+    out = run("remote", "pull", "-C", mail.root / name).stdout
     for words in (mail.project.owner.fingerprint, mail.project.fingerprint, "by telephone"):
         assert words in out
     (command,) = [line.removeprefix("Next: ") for line in out.splitlines() if line.startswith("Next: ")]
+    assert command.startswith(f"datacollab {verb} ")
     run(*shlex.split(command)[1:])
-    assert "nothing new came" in run("remote", "pull", "-C", mail.root / "b").stdout
+    assert "nothing new came" in run("remote", "pull", "-C", mail.root / name).stdout
 
 
 def test_the_outbox_of_a_shared_folder_says_how_to_send(mail, at_store):
@@ -157,38 +159,35 @@ def test_what_others_wrote_steers_no_terminal(at_store, monkeypatch):
         assert not {"\x1b", "\u202e"} & set(done.output)
 
 
-@pytest.mark.slow
-def test_an_exchange_by_the_commands_that_are_named(mail):
-    """From keys alone to predictions: each step is the command that the one before has printed."""
-    root, named = mail.root, []
+PARTIES = ("north", "south", "east")
 
-    def follow(folder):
-        """Pull, and run what is named."""
-        pulled = told("remote", "pull", "-C", folder)
-        named.extend(pulled["next"])
-        for command in pulled["next"]:
-            run(*shlex.split(command)[1:])
 
-    for name in ("a", "b", "analyst"):
-        (root / name / "project.toml").unlink()
-        run("remote", "add", "store", root / "store", "-C", root / name)
-    run("remote", "push", root / "project.toml", root / "anchor.dcanchor", "-C", root / "a")
-    for name in ("a", "b", "analyst"):
-        follow(root / name)
-    for name in ("a", "b"):
-        allow_without_audit(root / name / "policy.toml")
-        words = (root / f"{name}.csv", "--approve", "--preset", "none", "--undefended", "--no-audit")
-        out = run("party", "share", *words, "-C", root / name).stdout
-        (command,) = [line.partition("Send it: ")[2] for line in out.splitlines() if "Send it: " in line]
-        run(*shlex.split(command)[1:])
-    follow(root / "analyst")
-    out = run("analyst", "export", "-C", root / "analyst").stdout
-    (command,) = [line.partition("Send it: ")[2] for line in out.splitlines() if "Send it: " in line]
-    run(*shlex.split(command)[1:])
-    follow(root / "b")
-    run("party", "predict", root / "new.csv", "-o", root / "told.csv", "-C", root / "b")
-    assert len((root / "told.csv").read_text().splitlines()) == 81
-    verbs = [" ".join(command.split()[1:3]) for command in named]
-    assert verbs == ["party join", "party join", "analyst init", "analyst integrate", "party install"]
-    for name in ("a", "b", "analyst"):
-        run("log", "verify", "-C", root / name)
+def came(world, name):
+    """What a pull brings but for the project file, and the command that it names for this."""
+    pulled = told("remote", "pull", "-C", world.root / name)
+    came = {path: kind for path, kind in pulled["came"].items() if kind != "agreement"}
+    return came, next(each for each in pulled["next"] if next(iter(came)) in each)
+
+
+def test_sums_go_to_the_analyst_and_models_come_back(tmp_path):
+    world = new_sums_world(tmp_path, parties=PARTIES)
+    world.share_all()
+    for name in (*PARTIES, "analyst"):
+        run("remote", "add", "store", tmp_path / "store", "-C", world.root / name)
+    for name in PARTIES:
+        # The owner sends the project file, too.
+        assert set(told("remote", "push", "-C", world.root / name)["sent"].values()) - {"agreement"} == {"sums"}
+    lying, command = came(world, "analyst")
+    assert sorted(lying.values()) == ["sums"] * 3
+    assert command.startswith("datacollab analyst integrate")
+    world.analyst.add(sorted(lying))
+    world.analyst.integrate()
+    world.analyst.export()
+    assert set(told("remote", "push", "-C", world.root / "analyst")["sent"].values()) == {"sums-model"}
+    # Each party gets its own alone.
+    lying, command = came(world, "south")
+    ((path, kind),) = lying.items()
+    assert kind == "sums-model"
+    assert command.startswith("datacollab party install")
+    world.folder("south").install(path)
+    assert world.folder("south").evaluate(world.root / "new.csv")["n_rows"] == 400

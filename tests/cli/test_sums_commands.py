@@ -99,14 +99,17 @@ def test_a_party_sees_its_own_levels_on_its_screen_alone(place):
     assert "Nearest to them: night" in hidden.stderr
 
 
-def test_a_study_of_survival_is_drafted_with_sums(place, tmp_path):
-    table = rows_of(100, 2).drop(columns="ill").assign(month=[*range(1, 51)] * 2, died=["yes", "no"] * 50)
-    table.to_csv(tmp_path / "public.csv", index=False)
+def draft_of(place, file, *task, **columns):
+    """Words that draft a study over public rows with further columns."""
+    rows_of(100, 2).drop(columns="ill").assign(**columns).to_csv(file, index=False)
     members = [option for name in PARTIES for option in ("--party", f"{name}={place / name / 'public.key'}")]
-    draft = (
-        *("new", "lives", "--like", tmp_path / "public.csv", "--time", "month", "--event", "died", *members),
-        *("--purpose", "How long?", "--analyst", place / "analyst" / "public.key", "-C", place / "north"),
-    )
+    by = ("--purpose", "How?", "--analyst", place / "analyst" / "public.key", "-C", place / "north")
+    return ("new", "study", "--like", file, *task, *members, *by)
+
+
+def test_a_study_of_survival_is_drafted_with_sums(place, tmp_path):
+    task = ("--time", "month", "--event", "died")
+    draft = draft_of(place, tmp_path / "public.csv", *task, month=[*range(1, 51)] * 2, died=["yes", "no"] * 50)
     text = done(project(*draft, "--statistic", "survival", "--statistic", "counts", "-o", tmp_path / "lives.toml"))
     assert "sums under masks: survival and counts" in text
     file = tmp_path / "lives.toml"
@@ -126,13 +129,8 @@ def test_a_study_of_survival_is_drafted_with_sums(place, tmp_path):
 
 
 def test_a_study_of_an_effect_is_drafted_with_sums(place, tmp_path):
-    table = rows_of(100, 2).drop(columns="ill").assign(drug=[0, 1] * 50, stay=[*range(50)] * 2)
-    table.to_csv(tmp_path / "public.csv", index=False)
-    members = [option for name in PARTIES for option in ("--party", f"{name}={place / name / 'public.key'}")]
-    draft = (
-        *("new", "drug", "--like", tmp_path / "public.csv", "--treatment", "drug", "--outcome", "stay", *members),
-        *("--purpose", "Does it help?", "--analyst", place / "analyst" / "public.key", "-C", place / "north"),
-    )
+    task = ("--treatment", "drug", "--outcome", "stay")
+    draft = draft_of(place, tmp_path / "public.csv", *task, drug=[0, 1] * 50, stay=[*range(50)] * 2)
     text = done(project(*draft, "--statistic", "effect", "-o", tmp_path / "drug.toml"))
     assert "sums under masks: effect" in text
     assert "Representations" not in text
@@ -213,11 +211,15 @@ def test_from_check_to_predictions(place):
     assert events == ["join", "check", "share", "install", "predict", *["predict", "evaluate"] * 2, "predict"]
 
 
-def test_what_is_for_rows_alone_is_kept_apart(place):
+def test_what_is_for_rows_alone_is_kept_apart_and_says_so(place):
     policy = (place / "north" / "policy.toml").read_text()
     assert "obfuscators" not in policy
     assert "components" not in done(project("show", place / "project.toml"))
     assert "--epsilon" in done(party("share", "--help")).partition("Only if parties share rows:")[2]
+    for command in (("forget", "--yes"), ("explain", place / "new.csv")):
+        result = party(*command, "-C", place / "north")
+        assert result.exit_code != 0
+        assert "Traceback" not in result.output
 
 
 def test_a_public_key_of_somebody_else_is_noticed(place, tmp_path):
@@ -227,10 +229,3 @@ def test_a_public_key_of_somebody_else_is_noticed(place, tmp_path):
     assert "public.key is the key" in party("check", place / "east.csv", "-C", tmp_path).stderr
     joined = party("join", place / "project.toml", "--owner", tmp_path / "public.key", "-C", tmp_path)
     assert "of somebody else" in joined.stderr
-
-
-def test_steps_of_rows_say_so(place):
-    for command in (("forget", "--yes"), ("explain", place / "new.csv")):
-        result = party(*command, "-C", place / "north")
-        assert result.exit_code != 0
-        assert "Traceback" not in result.output

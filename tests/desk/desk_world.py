@@ -15,6 +15,7 @@ pytest.importorskip("jinja2", reason="the extra 'desk' is not installed")
 from starlette.testclient import TestClient
 
 from datacollab.cli._command import COMMANDS, STEPS, WorkFolder, lines_of
+from datacollab.cli._desk_commands import desk_app
 from datacollab.desk.analyst import AnalystDesk, analyst_app
 from datacollab.desk.party import PartyDesk, party_app
 from datacollab.desk.web import Commands, Session, bind_socket
@@ -49,6 +50,12 @@ def opened_by_analyst(path):
     return SimpleNamespace(desk=desk, session=session, client=browser(analyst_app(desk, session), session))
 
 
+def opened_by_anybody(path):
+    """The pages of a folder, whoever it is of, its session and a browser that was let in."""
+    session = Session(HOST)
+    return SimpleNamespace(session=session, client=browser(desk_app(WorkFolder(path), session), session))
+
+
 def send(place, path, data=None, **options):
     """Fill in a form, as the page has it."""
     return place.client.post(path, data={"token": place.session.token} | (data or {}), **options)
@@ -69,6 +76,12 @@ def finished(place, seconds=60):
             return answer
         time.sleep(0.01)
     raise AssertionError("the work did not end")
+
+
+def worked(place, path, data=None, *, seconds=60, **options):
+    """The words of the page after a form was filled in and its work was done."""
+    send(place, path, data, **options)
+    return plain(finished(place, seconds))
 
 
 def plain(answer):

@@ -1,9 +1,10 @@
 """The analyst's steps on the desk: the same as by commands, with the same files and refusals."""
 
 import pytest
-from desk_world import finished, opened_by_analyst, plain, send
+from desk_world import finished, opened_by_analyst, plain, send, worked
 
 from datacollab.desk.analyst import AnalystDesk
+from datacollab.errors import ExchangeError
 from datacollab.steps.analyst import AnalystFolder
 from party_world import new_world
 
@@ -45,19 +46,16 @@ def test_every_page_is_there_before_anything_came_in(place):
 
 def test_from_shares_to_models(world, place):
     files = [("upload", (f"some {number}.dcshare", file.read_bytes())) for number, file in enumerate(shares(world))]
-    send(place, "/shares", files=files)
-    told = plain(finished(place))
+    told = worked(place, "/shares", files=files)
     assert "2 of 2 parties have shared" in told
     assert list(place.desk.files.path.iterdir()) == []
-    send(place, "/integrate", {"method": "lti", "model": "linear"})
-    card = plain(finished(place, 200))
+    card = worked(place, "/integrate", {"method": "lti", "model": "linear"}, seconds=200)
     result = AnalystFolder(world.root / "analyst").read_integration()[1]
     assert "LTI with" in card
     assert result.score.sentence() in card
     for value in result.concordance.values():
         assert f"{value:.3f}" in card
-    send(place, "/export")
-    told = plain(finished(place))
+    told = worked(place, "/export")
     assert "b alone" in told
     model = world.root / "analyst" / "outbox" / "a.dcmodel"
     assert place.client.get("/outbox/a.dcmodel").content == model.read_bytes()
@@ -73,33 +71,26 @@ def test_what_came_into_the_inbox_is_offered_and_gives_way_to_a_path(world, plac
     b.replace(inbox / "b.dcshare")
     page = place.client.get("/shares")
     assert "what came into the inbox: b.dcshare" in plain(page)
-    send(place, "/shares", {"path": str(a), "whole_inbox": "yes"})
-    assert "1 of 2 parties have shared" in plain(finished(place))
-    send(place, "/shares", {"whole_inbox": "yes"})
-    assert "2 of 2 parties have shared" in plain(finished(place))
+    assert "1 of 2 parties have shared" in worked(place, "/shares", {"path": str(a), "whole_inbox": "yes"})
+    assert "2 of 2 parties have shared" in worked(place, "/shares", {"whole_inbox": "yes"})
     assert (inbox / "b.dcshare").exists()
 
 
 def test_what_was_made_of_earlier_shares_is_not_done(world, place):
     for file in shares(world):
-        send(place, "/shares", {"path": str(file)})
-        finished(place)
-    send(place, "/integrate", {"method": "lti", "model": "linear"})
-    finished(place, 200)
+        worked(place, "/shares", {"path": str(file)})
+    worked(place, "/integrate", {"method": "lti", "model": "linear"}, seconds=200)
     assert "Next: Export" in plain(place.client.get("/"))
     world.shared("a", again=True)
-    send(place, "/shares", {"path": str(shares(world)[0])})
-    finished(place)
+    worked(place, "/shares", {"path": str(shares(world)[0])})
     home = place.client.get("/")
     assert "Next: Align and train" in plain(home)
     assert home.text.count("shares came in since") == 2
 
 
 def test_candidates_are_shown_with_intervals(world, place):
-    send(place, "/shares", {"path": str(shares(world)[0].parent)})
-    finished(place)
-    send(place, "/shares", {"path": str(shares(world)[1])})
-    finished(place)
+    worked(place, "/shares", {"path": str(shares(world)[0].parent)})
+    worked(place, "/shares", {"path": str(shares(world)[1])})
     send(place, "/integrate", {"method": "lti", "budget": "600"})
     page = finished(place, 300)
     selection = AnalystFolder(world.root / "analyst").read_integration()[1].selection
@@ -118,6 +109,7 @@ def test_candidates_are_shown_with_intervals(world, place):
     [
         ("/shares", {}, "No share that a party sent was given"),
         ("/shares", {"path": "/nowhere"}, "There is no file /nowhere"),
+        ("/shares", {"path": "/"}, "There are no files .dcshare"),
         ("/integrate", {"method": "best"}, "one of auto, "),
         ("/integrate", {"model": "best"}, "one of auto"),
         ("/integrate", {"budget": "-1"}, "a number from 0 on"),
@@ -129,13 +121,6 @@ def test_what_is_strange_is_refused(place, path, form, words):
     assert words in plain(answer)
 
 
-def test_a_folder_without_shares_is_refused(world, place):
-    answer = send(place, "/shares", {"path": str(world.root / "analyst")})
-    assert "There are no files .dcshare" in plain(answer)
-
-
 def test_a_party_has_no_analysts_desk(world):
-    from datacollab.errors import ExchangeError
-
     with pytest.raises(ExchangeError, check=lambda error: error.code == "NOT_A_MEMBER"):
         AnalystDesk(world.root / "a")

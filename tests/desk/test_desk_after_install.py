@@ -1,7 +1,7 @@
 """What a party does with a model that is installed: evaluate, explain, forget; the same as by commands."""
 
 import pytest
-from desk_world import finished, opened, plain, send
+from desk_world import finished, opened, plain, send, worked
 from sklearn.linear_model import LinearRegression
 
 import datacollab as dc
@@ -31,8 +31,7 @@ def place(installed):
 
 @pytest.mark.slow
 def test_models_are_held_against_known_targets_side_by_side(installed, place):
-    send(place, "/evaluate", {"path": str(installed.root / "known.csv"), "find": "50"})
-    page = plain(finished(place, 120))
+    page = worked(place, "/evaluate", {"path": str(installed.root / "known.csv"), "find": "50"}, seconds=120)
     folder = PartyFolder(installed.root / "a")
     found = folder.evaluate(installed.root / "known.csv", find=0.5)
     sides = found["sides"]
@@ -65,8 +64,9 @@ def test_a_table_without_targets_is_refused(installed, place):
 
 @pytest.mark.slow
 def test_rows_are_explained_as_by_command(installed, place):
-    send(place, "/explain", {"path": str(installed.root / "known.csv"), "rows": "5", "keep": "id"})
-    page = plain(finished(place, 200))
+    page = worked(
+        place, "/explain", {"path": str(installed.root / "known.csv"), "rows": "5", "keep": "id"}, seconds=200
+    )
     out = installed.root / "why.csv"
     found = PartyFolder(installed.root / "a").explain(installed.root / "known.csv", out, most_rows=5, keep=["id"])
     downloaded = place.client.get("/explain/explanations.csv")
@@ -78,8 +78,7 @@ def test_rows_are_explained_as_by_command(installed, place):
     assert place.client.get("/explain/explanations.png").content.startswith(b"\x89PNG")
     kept = installed.root / "a" / "desk"
     assert {path.name for path in kept.iterdir()} == {"explanations.csv", "explanations.png"}
-    send(place, "/explain/remove")
-    finished(place)
+    worked(place, "/explain/remove")
     assert list(kept.iterdir()) == []
     assert place.client.get("/explain/explanations.csv").status_code == 422
 
@@ -89,10 +88,8 @@ def test_rows_are_explained_as_by_command(installed, place):
     [
         ("/evaluate", {"using": "nobody"}, "expected one of"),
         ("/evaluate", {}, "No table with known targets was given"),
-        ("/explain", {"class": "maybe"}, "no such class"),
-        ("/explain", {"rows": "0"}, "a number from 1 on"),
-        ("/forget", {}, "Nothing was destroyed"),
-        ("/forget", {"name": "b"}, "Nothing was destroyed"),
+        *(("/explain", {"class": "maybe"}, "no such class"), ("/explain", {"rows": "0"}, "a number from 1 on")),
+        *(("/forget", {}, "Nothing was destroyed"), ("/forget", {"name": "b"}, "Nothing was destroyed")),
     ],
 )
 def test_what_is_strange_is_refused(place, path, form, words):
@@ -105,15 +102,13 @@ def test_forgetting_destroys_the_map_and_the_desks_copies(tmp_path):
     world = new_world(tmp_path)
     folder = world.shared("a")
     place = opened(tmp_path / "a")
-    send(place, "/table", files={"upload": ("a.csv", (tmp_path / "a.csv").read_bytes())})
-    finished(place)
+    worked(place, "/table", files={"upload": ("a.csv", (tmp_path / "a.csv").read_bytes())})
     left = tmp_path / "a" / "desk" / "upload-of-a-desk-that-was-killed"
     left.mkdir()
     (left / "known.csv").write_text("rows")
     for name in ("table.csv", left.name):
         assert name in plain(place.client.get("/forget"))
-    send(place, "/forget", {"name": "a"})
-    assert "has forgotten its map" in plain(finished(place))
+    assert "has forgotten its map" in worked(place, "/forget", {"name": "a"})
     assert events(folder)[-1] == "forget"
     assert not (tmp_path / "a" / "party.dcstate").exists()
     assert list((tmp_path / "a" / "desk").iterdir()) == []
@@ -123,13 +118,6 @@ def test_forgetting_destroys_the_map_and_the_desks_copies(tmp_path):
         assert place.client.get(path).status_code == 200, path
     send(place, "/predict", {"path": str(tmp_path / "new.csv")})
     assert "FORGOTTEN" in finished(place).text
-
-
-def test_before_a_share_there_is_nothing_to_forget(tmp_path):
-    world = new_world(tmp_path)
-    world.join()
-    place = opened(tmp_path / "a")
-    assert "Nothing was shared" in plain(place.client.get("/forget"))
 
 
 def test_where_there_is_a_remote_its_commands_are_named(tmp_path):
@@ -153,8 +141,7 @@ def test_a_model_in_the_inbox_is_installed_from_there(tmp_path):
     world.model_file(a, b).replace(inbox / "a.dcmodel")
     place = opened(tmp_path / "a")
     assert "a.dcmodel" in plain(place.client.get("/model"))
-    send(place, "/model", {"inbox": "a.dcmodel"})
-    assert "A model is installed." in plain(finished(place, 120))
+    assert "A model is installed." in worked(place, "/model", {"inbox": "a.dcmodel"}, seconds=120)
     assert (inbox / "a.dcmodel").exists()
 
 
@@ -169,8 +156,7 @@ def test_what_somebody_writes_wins_over_what_the_page_chose_of_the_inbox(tmp_pat
     assert 'name="offered" value="z.dcmodel"' in place.client.get("/model").text
     both = {"inbox": "z.dcmodel", "path": str(model)}
     assert "More than one file was given" in plain(send(place, "/model", both))
-    send(place, "/model", both | {"offered": "z.dcmodel"})
-    assert "A model is installed." in plain(finished(place, 120))
+    assert "A model is installed." in worked(place, "/model", both | {"offered": "z.dcmodel"}, seconds=120)
 
 
 def test_answers_are_learned_from_and_outlast_the_map(tmp_path):
@@ -185,13 +171,33 @@ def test_answers_are_learned_from_and_outlast_the_map(tmp_path):
     analyst.integrate(dc.LTI(3), LinearRegression(), n_folds=None)
     answers = next(file for file in analyst.export(anchor_predictions=True) if file.stem == "a")
     place = opened(tmp_path / "a")
-    send(place, "/distil", files={"upload": ("x.dcanswers", answers.read_bytes())}, data={"tree": "3"})
-    page = plain(finished(place, 120))
+    page = worked(
+        place, "/distil", files={"upload": ("x.dcanswers", answers.read_bytes())}, data={"tree": "3"}, seconds=120
+    )
     assert place.desk.done.get("distil"), page
     assert f"{100 * place.desk.done['distil']['r2']:.1f} % of their variance" in page
     assert "|---" in page
-    send(place, "/forget", {"name": "a"})
-    finished(place)
-    send(place, "/predict", {"path": str(tmp_path / "new.csv")})
-    assert "80 predictions" in plain(finished(place))
+    worked(place, "/forget", {"name": "a"})
+    assert "80 predictions" in worked(place, "/predict", {"path": str(tmp_path / "new.csv")})
     assert "from 1 to 20" in plain(send(place, "/distil", {"tree": "21"}))
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("id,prediction,proba_no,proba_yes\n1,no,.9,.1\n2,no,.8,.2\n", "3 predictions: no 2, yes 0."),
+        ("\ufeffprediction;flagged\nyes;True\nno;True\nyes;False\n", "3 predictions: no 1, yes 2."),
+    ],
+)
+def test_how_many_are_called_of_each_class_is_said(installed, place, monkeypatch, written, said):
+    real = PartyFolder.predict
+
+    def predict(folder, table, output, **options):
+        real(folder, table, output, **options)
+        output.write_text(written, encoding="utf-8")
+        return 3
+
+    monkeypatch.setattr(PartyFolder, "predict", predict)
+    told = worked(place, "/predict", {"path": str(installed.root / "new.csv")})
+    assert said in told
+    assert ("No probability of yes reaches one half" in told) == ("yes 0" in said)

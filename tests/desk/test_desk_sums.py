@@ -1,14 +1,15 @@
-"""A project that shares sums, on the desks of a party and the analyst: from a table to predictions."""
+"""Desks of projects that share sums, and of those with times to events, effects, numbers, or nothing to predict."""
 
+import json
 import re
 
 import pandas as pd
 import pytest
-from desk_world import finished, opened, opened_by_analyst, plain, send
+from desk_world import QUICK_FORM, decide, finished, opened, opened_by_analyst, plain, send, worked
 
-from datacollab.desk.party._party_app import _count_predictions
 from datacollab.steps.party import PartyFolder
-from party_world import events
+from named_world import TASKS, NamedWorld
+from party_world import events, new_world
 from sums_world import PARTIES, new_sums_world
 
 
@@ -36,8 +37,7 @@ def test_from_a_table_to_predictions(world):
     at = world.root / "north"
     place = opened(at)
     names = [name for name in world.project.parties if name != "north"]
-    send(place, "/table", {"path": str(world.table("north"))})
-    assert "60 rows fit the project" in plain(finished(place))
+    assert "60 rows fit the project" in worked(place, "/table", {"path": str(world.table("north"))})
     home = place.client.get("/").text
     assert "/sums" in home
     for path in ("/release", "/approve", "/explain", "/distil", "/forget"):
@@ -47,16 +47,13 @@ def test_from_a_table_to_predictions(world):
     for path in ("/release", "/approve"):
         assert "shares sums" in plain(place.client.get(path))
         assert "shares sums" in plain(send(place, path))
-
-    send(place, "/sums")
-    shown = plain(finished(place))
+    shown = worked(place, "/sums")
     assert "No row leaves, and no target." in shown
     assert "remains personal data" in shown
     assert re.search(r"the analyst and parties together( +\.\d\d){3}", shown)
     assert "You said no" in answered(place, decision="no")
     assert not list((at / "outbox").iterdir())
-    send(place, "/sums")
-    finished(place)
+    worked(place, "/sums")
     assert "Write the name" in plain(send(place, "/sums/decide", {
         "decision": "yes", "question": re.search(r'name="question" value="(\w+)"', place.client.get("/sums").text)[1],
     }))  # fmt: skip
@@ -71,7 +68,6 @@ def test_from_a_table_to_predictions(world):
     folder = PartyFolder(at)
     assert events(folder)[-1] == "share"
     assert folder.log.entries()[-1]["facts"]["approved_by"] == "Officer"
-
     desk = opened_by_analyst(world.root / "analyst")
     shown = desk.client.get("/integrate").text
     assert "0 of 5 files are there." in shown
@@ -83,11 +79,8 @@ def test_from_a_table_to_predictions(world):
     assert "5 of 5 parties have shared" in page
     assert "5 are needed" in plain(desk.client.get("/"))
     assert "add them up" in plain(desk.client.get("/model"))
-    send(desk, "/integrate")
-    assert "the total of 5 parties" in plain(finished(desk))
-    send(desk, "/export")
-    assert "north.dcmodel" in plain(finished(desk))
-
+    assert "the total of 5 parties" in worked(desk, "/integrate")
+    assert "north.dcmodel" in worked(desk, "/export")
     with (world.root / "analyst" / "outbox" / "south.dcmodel").open("rb") as file:
         send(place, "/model", files={"upload": ("sent to us.dcmodel", file)})
     shown = plain(finished(place))
@@ -99,28 +92,17 @@ def test_from_a_table_to_predictions(world):
     assert "A model is installed." in shown
     assert folder.log.entries()[-1]["facts"]["model_digest"] in shown.replace(" ", "")
     new = world.root / "new.csv"
-    send(place, "/predict", {"path": str(new), "tested_path": str(new), "find": "90"})
-    shown = plain(finished(place))
+    shown = worked(place, "/predict", {"path": str(new), "tested_path": str(new), "find": "90"})
     counts = [int(each) for each in re.search(r"400 predictions: no (\d+), yes (\d+)\.", shown).groups()]
     assert sum(counts) == 400
     flagged = pd.read_csv(at / "desk" / "predictions.csv")["flagged"]
     assert f"{flagged.sum()} rows are flagged, from a probability of" in shown
-    send(place, "/evaluate", {"path": str(new)})
-    shown = plain(finished(place))
+    shown = worked(place, "/evaluate", {"path": str(new)})
     assert "400 rows" in shown
     assert "too good" not in shown
     with world.table("north").open("rb") as file:
         send(place, "/evaluate", files={"upload": ("mine.csv", file)})
     assert "These are the rows that you shared" in plain(finished(place))
-
-
-def test_that_nobody_is_called_of_the_second_class_is_said(tmp_path):
-    file = tmp_path / "predictions.csv"
-    file.write_text("id,prediction,proba_no,proba_yes\n1,no,.9,.1\n2,no,.8,.2\n")
-    assert _count_predictions(file, ["no", "yes"]) == {"classes": {"no": 2, "yes": 0}, "n_flagged": 0}
-    file.write_text("prediction;flagged\n1;True\n0;True\n1;False\n", encoding="utf-8-sig")
-    assert _count_predictions(file, ["0", "1"]) == {"classes": {"0": 1, "1": 2}, "n_flagged": 2}
-    assert _count_predictions(file, []) == {"classes": {}, "n_flagged": 0}
 
 
 def test_counts_of_a_study_on_both_desks(tmp_path):
@@ -136,10 +118,8 @@ def test_counts_of_a_study_on_both_desks(tmp_path):
     send(place, "/join", {"path": str(made.root / "project.toml")})
     assert "none is needed" in plain(place.client.get("/join"))
     send(place, "/join/decline")
-    send(place, "/table", {"path": str(made.table("north"))})
-    finished(place)
-    send(place, "/sums")
-    assert "counts over 60 of its rows" in plain(finished(place))
+    worked(place, "/table", {"path": str(made.table("north"))})
+    assert "counts over 60 of its rows" in worked(place, "/sums")
     heard = "\n".join(made.heard("north"))
     assert "north.dcsum" in answered(place, decision="yes", name="Officer", heard=heard)
     made.share_all(["south", "east"])
@@ -150,9 +130,82 @@ def test_counts_of_a_study_on_both_desks(tmp_path):
     assert ">Rows<" not in shown
     assert "Add up" in plain(desk.client.get("/"))
     assert "model" not in plain(desk.client.get("/integrate"))
-    send(desk, "/integrate")
-    shown = plain(finished(desk))
+    shown = worked(desk, "/integrate")
     assert "The study's results" in shown
     assert "Look here first. 'pulse': parties differ" in shown
     assert "Next: export" not in shown
     assert "<svg" in desk.client.get("/model/study.html").text
+
+
+@pytest.mark.parametrize("kind", TASKS)
+@pytest.mark.slow
+def test_a_party_shares_what_is_no_class_as_by_command(tmp_path, kind):
+    world = NamedWorld(tmp_path, kind)
+    world.joined()
+    table = tmp_path / "a.csv"
+    world.tables["a"].to_csv(table, index=False)
+    place = opened(tmp_path / "a")
+    for path in ("/", "/table", "/model", "/predict"):
+        assert place.client.get(path).status_code == 200
+    assert "120 rows fit the project" in worked(place, "/table", {"path": str(table)})
+    page = worked(place, "/release", QUICK_FORM, seconds=120)
+    assert place.desk.looked.prepared.plan.defences[0].k == 5
+    assert "What would leave: a row that stands for this one and others of its group." in page
+    assert ("private: rows of the anchor" in page) is False
+    if kind != "none":
+        assert place.desk.looked.prepared.summary.named.sentence in page
+    assert "Your decision" in worked(place, "/approve", seconds=120)
+    decide(place, "yes", name="Officer")
+    assert "a.dcshare" in plain(finished(place, 120))
+
+
+def test_a_party_of_numbers(tmp_path):
+    world = new_world(tmp_path, task="regression")
+    world.join()
+    place = opened(tmp_path / "a")
+    assert "Rows of each class" not in worked(place, "/table", {"path": str(tmp_path / "a.csv")})
+    assert "targets" in worked(place, "/release", QUICK_FORM, seconds=120).lower()
+    assert "probability of each class" not in place.client.get("/predict").text
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"), [("survival", "Concordance of the model"), ("none", "Trained on"), ("effect", "of the effect")]
+)
+def test_the_analyst_of_what_is_no_class(tmp_path, kind, words):
+    world = NamedWorld(tmp_path, kind)
+    world.analyst(*(world.shared(name) for name in ("a", "b")))
+    place = opened_by_analyst(tmp_path / "analyst")
+    form = plain(place.client.get("/integrate"))
+    if kind == "effect":
+        assert words in form
+        assert "datacollab analyst effect" in form
+        assert "analyst effect" in worked(place, "/integrate")
+        return
+    assert words in worked(place, "/integrate", {"clusters": "3"} if kind == "none" else {"model": "cox"}, seconds=200)
+    assert "a.dcmodel" in worked(place, "/export")
+
+
+@pytest.mark.filterwarnings("ignore:The arms differ:datacollab.errors.EffectWarning")
+def test_an_effect_at_the_desks_of_analyst_and_parties(tmp_path):
+    world = NamedWorld(tmp_path, "effect", n_rows=200)
+    world.analyst(*(world.shared(name) for name in ("a", "b")))
+    place = opened_by_analyst(tmp_path / "analyst")
+    for path in ("/", "/effect", "/export"):
+        assert place.client.get(path).status_code == 200
+    assert "expected one of ATE, ATT" in plain(send(place, "/effect", {"estimand": "best"}))
+    page = worked(place, "/effect", {"estimand": "ATE"}, seconds=120)
+    found = json.loads((tmp_path / "analyst" / "effect.json").read_bytes())
+    assert found["sentence"] in page
+    assert found["estimand"] in page
+    before, after = found["balance"]["party b"][:2]
+    assert f"party b {before:+.2f} {after:+.2f}" in page
+    assert f"{found['interval'][0]:.4g} to {found['interval'][1]:.4g}" in page
+    assert place.client.get("/effect/effect.html").content == (tmp_path / "analyst" / "effect.html").read_bytes()
+    assert "Next:" not in plain(place.client.get("/"))
+    assert "There is nothing to be sent" in plain(place.client.get("/export"))
+    for name in ("a", "b"):
+        party = opened(tmp_path / name)
+        home = party.client.get("/")
+        assert not [path for path in ("/evaluate", "/model", "/predict") if path in home.text]
+        assert "Next:" not in plain(home)
+        assert "Of an effect no model comes back" in plain(party.client.get("/outbox"))

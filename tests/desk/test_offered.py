@@ -1,7 +1,7 @@
 """Pages offer what can be done, and say what is missing for the rest: at every stage, on both desks."""
 
 import pytest
-from desk_world import finished, opened, opened_by_analyst, plain, send
+from desk_world import opened, opened_by_analyst, plain, worked
 
 from datacollab.steps.analyst import AnalystFolder
 from datacollab.steps.party import PartyFolder
@@ -64,31 +64,23 @@ def test_an_analyst_is_offered_a_step_once_the_one_before_is_done(rows, tmp_path
     world.shared("b")
     place.desk.folder.add([world.root / name / "outbox" / f"{name}.dcshare" for name in "ab"])
     assert offered(place, OF_ANALYST) == {"/integrate"}
-    send(place, "/integrate", {"method": "lti", "model": "linear"})
-    finished(place, 200)
+    worked(place, "/integrate", {"method": "lti", "model": "linear"}, seconds=200)
     assert offered(place, OF_ANALYST) == {"/integrate", "/export"}
 
 
-def test_sums_are_exported_once_they_were_added_up_and_a_study_never(tmp_path):
-    for name, sharing, exported in (("sums", {}, {"/export"}), ("study", {"statistics": ("counts",)}, set())):
+def test_where_sums_are_shared_each_is_offered_the_steps_of_sums(tmp_path):
+    """Sums are exported once they were added up, and a study never."""
+    counts = {"statistics": ("counts",)}
+    for name, sharing, models, exported in (("sums", {}, {"/model"}, {"/export"}), ("study", counts, set(), set())):
         (tmp_path / name).mkdir()
         world = new_sums_world(tmp_path / name, parties=PARTIES[:3], sharing=sharing)
-        place = opened_by_analyst(world.root / "analyst")
-        assert offered(place, ("/integrate", "/export")) == set()
-        place.desk.folder.add(world.share_all())
-        assert offered(place, ("/integrate", "/export")) == {"/integrate"}
-        send(place, "/integrate")
-        finished(place)
-        assert offered(place, ("/integrate", "/export")) == {"/integrate"} | exported
-    assert "no model goes back" in plain(place.client.get("/export"))
-
-
-def test_a_party_that_shares_sums_is_offered_the_steps_of_sums(tmp_path):
-    for name, sharing, models in (("sums", {}, {"/model"}), ("study", {"statistics": ("counts",)}, set())):
-        (tmp_path / name).mkdir()
-        world = new_sums_world(tmp_path / name, parties=PARTIES[:3], sharing=sharing)
-        place = opened(world.root / "north")
-        place.desk.choose(world.table("north"))
-        assert offered(place, (*OF_PARTY, "/forget")) == {"/sums"}
-        world.share("north")
-        assert offered(place, (*OF_PARTY, "/forget")) == {"/sums"} | models
+        party, analyst = opened(world.root / "north"), opened_by_analyst(world.root / "analyst")
+        party.desk.choose(world.table("north"))
+        assert offered(party, (*OF_PARTY, "/forget")) == {"/sums"}
+        assert offered(analyst, ("/integrate", "/export")) == set()
+        analyst.desk.folder.add(world.share_all())
+        assert offered(party, (*OF_PARTY, "/forget")) == {"/sums"} | models
+        assert offered(analyst, ("/integrate", "/export")) == {"/integrate"}
+        worked(analyst, "/integrate")
+        assert offered(analyst, ("/integrate", "/export")) == {"/integrate"} | exported
+    assert "no model goes back" in plain(analyst.client.get("/export"))

@@ -4,12 +4,10 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from desk_world import HOST, browser, finished, plain, send
+from desk_world import finished, plain, send, worked
+from desk_world import opened_by_anybody as at
 
 from datacollab.agreement import load_project
-from datacollab.cli._command import WorkFolder
-from datacollab.cli._desk_commands import desk_app
-from datacollab.desk.web import Session
 from datacollab.errors import ExchangeError
 from datacollab.steps.analyst import AnalystFolder
 from datacollab.steps.party import PartyFolder
@@ -18,18 +16,11 @@ from party_world import made_up_table
 NAMES = ("north", "south", "east", "analyst")
 
 
-def at(path):
-    """The pages of a folder, whoever it is of."""
-    session = Session(HOST)
-    return SimpleNamespace(session=session, client=browser(desk_app(WorkFolder(path), session), session))
-
-
 def join(place, project, anchor=None):
     files = {"upload": ("project.toml", project)} | ({"anchor_upload": ("a.dcanchor", anchor)} if anchor else {})
     shown = plain(send(place, "/join", files=files))
     offer = re.search(r'name="offer" value="(\w+)"', place.client.get("/join").text)[1]
-    send(place, "/join/accept", {"offer": offer, "compared": "yes"})
-    finished(place)
+    worked(place, "/join/accept", {"offer": offer, "compared": "yes"})
     return shown
 
 

@@ -6,10 +6,10 @@ import stat
 import pandas as pd
 import pytest
 from desk_world import QUICK_FORM as QUICK
-from desk_world import decide, finished, opened, party_desk, plain, send
+from desk_world import decide, finished, opened, party_desk, plain, send, worked
 
-from datacollab.desk.party._release import fill_form
 from datacollab.steps.party import PartyFolder
+from datacollab.table import Column
 from party_world import allow_without_audit, events, made_up_table, new_world
 
 
@@ -41,14 +41,14 @@ def test_every_page_is_there_before_anything_was_done(place):
         assert answer.status_code == 422
         assert "No table was chosen yet" in plain(answer)
     assert place.client.get("/nowhere").status_code == 404
+    assert "Nothing was shared" in plain(place.client.get("/forget"))
 
 
 def test_from_a_table_to_predictions(world, place):
     page = plain(looked(place, world, preset="none"))
     assert "This may be shared, if somebody approves it." in page
     assert f"datacollab party check {world.root / 'a.csv'} --obfuscator pca --components 3" in page
-    send(place, "/approve")
-    question = plain(finished(place))
+    question = worked(place, "/approve")
     assert "This is what would leave" in question
     assert not list((world.root / "a" / "outbox").iterdir())
     decide(place, "yes", name="Officer", undefended="yes")
@@ -58,16 +58,13 @@ def test_from_a_table_to_predictions(world, place):
     share = world.root / "a" / "outbox" / "a.dcshare"
     assert place.client.get("/outbox/a.dcshare").content == share.read_bytes()
     assert folder.log.entries()[-1]["facts"]["approved_by"] == "Officer"
-
     model = world.model_file(folder, world.shared("b", preset="none"))
     with model.open("rb") as file:
         send(place, "/model", files={"upload": ("whatever.dcmodel", file)})
     assert "A model is installed." in plain(finished(place))
     assert list((world.root / "a" / "desk").iterdir()) == []
-
     chosen = {"path": str(world.root / "new.csv"), "keep": "id"}
-    send(place, "/predict", chosen)
-    assert "80 predictions: no " in plain(finished(place))
+    assert "80 predictions: no " in worked(place, "/predict", chosen)
     downloaded = place.client.get("/predict/predictions.csv")
     assert "attachment" in downloaded.headers["content-disposition"]
     kept = world.root / "a" / "desk" / "predictions.csv"
@@ -78,8 +75,7 @@ def test_from_a_table_to_predictions(world, place):
     # Another desk does not know them, but how to remove them.
     later = opened(world.root / "a")
     assert "Earlier predictions are kept" in plain(later.client.get("/predict"))
-    send(later, "/predict/remove")
-    finished(later)
+    worked(later, "/predict/remove")
     assert not kept.exists()
 
 
@@ -92,8 +88,7 @@ def test_a_table_may_be_uploaded_and_its_copy_removed(world, place):
     assert kept.read_bytes() == (world.root / "a.csv").read_bytes()
     # The next desk finds it.
     assert opened(world.root / "a").desk.table == kept
-    send(place, "/table/remove")
-    finished(place)
+    worked(place, "/table/remove")
     assert (kept.exists(), place.desk.table) == (False, None)
 
 
@@ -115,8 +110,6 @@ def test_what_is_no_table_is_refused(place, form, words):
 
 
 def test_what_was_adjusted_is_listed(tmp_path):
-    from datacollab.table import Column
-
     columns = [
         Column(name="age", kind="number", minimum=0.0, maximum=100.0, outside="clip", missing="fill", fill=50.0),
         Column(name="ward", kind="category", categories=("north", "south"), unknown="other"),
@@ -127,8 +120,7 @@ def test_what_was_adjusted_is_listed(tmp_path):
     table.loc[3, "age"], table.loc[4, "age"], table.loc[5, "ward"] = 120.0, None, "west"
     table.to_csv(tmp_path / "a.csv", index=False)
     place = opened(tmp_path / "a")
-    send(place, "/table", {"path": str(tmp_path / "a.csv")})
-    told = plain(finished(place))
+    told = worked(place, "/table", {"path": str(tmp_path / "a.csv")})
     assert "1 number clipped, 1 counted as other; 1 missing entry filled in" in told.replace("  ", " ")
     assert "no 3" in told or "yes" in told
 
@@ -161,8 +153,7 @@ def test_the_command_beside_the_button_does_what_the_button_does(world, place, m
     monkeypatch.setattr(PartyFolder, "share", lambda folder, table, **options: taken.append(options))
 
     def button():
-        send(place, "/approve")
-        finished(place)
+        worked(place, "/approve")
         return taken[-1].get("prepared")
 
     looked(place, world, preset="none")
@@ -176,17 +167,12 @@ def test_the_command_beside_the_button_does_what_the_button_does(world, place, m
     assert button() is None
 
 
-@pytest.mark.parametrize("path", ["/approve/decide", "/join/accept", "/table"])
-def test_back_from_a_form_leads_to_its_page(place, path):
-    (link,) = re.findall(r'<a href="([^"]+)">Back', send(place, path).text)
-    assert link == f"/{path.split('/')[1]}"
-    assert place.client.get(link).status_code in (200, 422)
-
-
-@pytest.mark.parametrize("path", ["/approve", "/wrong", "/release", "/outbox/none.dcshare"])
-def test_back_from_a_page_leads_elsewhere(place, path):
-    (link,) = re.findall(r'<a href="([^"]+)">Back', place.client.get(path).text)
-    assert link == ("/outbox" if path.startswith("/outbox") else "/")
+def test_back_from_a_form_leads_to_its_page_and_back_from_a_page_elsewhere(place):
+    for path, page in (("/approve/decide", "/approve"), ("/join/accept", "/join"), ("/table", "/table")):
+        assert re.findall(r'<a href="([^"]+)">Back', send(place, path).text) == [page]
+        assert place.client.get(page).status_code in (200, 422)
+    for path, page in (("/approve", "/"), ("/wrong", "/"), ("/release", "/"), ("/outbox/none.dcshare", "/outbox")):
+        assert re.findall(r'<a href="([^"]+)">Back', place.client.get(path).text) == [page]
 
 
 def test_a_page_that_is_out_of_date_approves_no_other_release(world, place):
@@ -195,8 +181,7 @@ def test_a_page_that_is_out_of_date_approves_no_other_release(world, place):
     decide(place, "no")
     finished(place)
     place.desk.choose(world.root / "new.csv")
-    send(place, "/approve")
-    assert "Your decision" in plain(finished(place))
+    assert "Your decision" in worked(place, "/approve")
     for stale in (old, ""):
         for decision in ("yes", "no"):
             form = {"question": stale, "decision": decision, "name": "Officer", "undefended": "yes"}
@@ -230,8 +215,7 @@ def test_a_second_share_is_refused_unless_it_is_meant(world, place):
     finished(place)
     send(place, "/approve")
     refused_page(finished(place), "ALREADY_SHARED")
-    send(place, "/approve", {"again": "yes"})
-    assert "Earlier share" in plain(finished(place))
+    assert "Earlier share" in worked(place, "/approve", {"again": "yes"})
 
 
 def test_while_one_thing_is_at_work_another_is_refused(world, place):
@@ -258,10 +242,8 @@ def test_a_record_is_shown_before_and_after(world, place):
 @pytest.mark.parametrize(
     ("form", "words"),
     [
-        ({"preset": "best"}, "expected one of groups, none"),
-        ({"epsilon": "four"}, "expected a number"),
-        ({"epsilon": "nan"}, "is not allowed"),
-        ({"components": "2.5"}, "no whole number"),
+        *(({"preset": "best"}, "expected one of groups, none"), ({"epsilon": "four"}, "expected a number")),
+        *(({"epsilon": "nan"}, "is not allowed"), ({"components": "2.5"}, "no whole number")),
         ({"group_size": "1"}, "a number from 2 on"),
     ],
 )
@@ -305,13 +287,10 @@ def test_no_row_of_a_prediction_that_failed_stays(world, place, form):
 
 def test_an_upload_changes_nothing_while_another_thing_is_at_work(world, place):
     data = (world.root / "a.csv").read_bytes()
-    send(place, "/table", files={"upload": ("a.csv", data)})
-    finished(place)
-    send(place, "/release", QUICK)
-    finished(place)
+    worked(place, "/table", files={"upload": ("a.csv", data)})
+    worked(place, "/release", QUICK)
     looked_at = place.desk.looked
-    send(place, "/approve")
-    finished(place)
+    worked(place, "/approve")
     other = {"upload": ("b.csv", (world.root / "b.csv").read_bytes())}
     refused_page(send(place, "/table", files=other), "BUSY")
     refused_page(send(place, "/release", {"preset": "none"}), "BUSY")
@@ -374,23 +353,23 @@ def test_a_desk_under_a_passphrase(tmp_path, monkeypatch):
 
 
 OPTIONS = [
-    {},
-    {"epsilon": 2.0},
-    {"preset": "groups"},
-    {"preset": "none"},
-    {"preset": "none", "fit_on_anchor": True},
-    {"fit_on_anchor": True, "group_size": 5},
-    {"noise": 1.0, "obfuscator": "kernel-pca", "standardize": False},
+    *({}, {"epsilon": 2.0}, {"preset": "groups"}, {"preset": "none"}, {"preset": "none", "fit_on_anchor": True}),
+    *({"fit_on_anchor": True, "group_size": 5}, {"noise": 1.0, "obfuscator": "kernel-pca", "standardize": False}),
     {"group_size": 3, "noise": 0.5, "n_components": 2},
 ]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_the_form_shows_what_was_chosen(options):
-    form = fill_form(options)
-    assert form["components"] == options.get("n_components", "")
-    assert bool(form["no_standardize"]) == (options.get("standardize") is False)
-    assert form["epsilon"] == options.get("epsilon", "")
+def test_the_form_shows_what_was_chosen(world, place, options):
+    place.desk.choose(world.root / "a.csv")
+    place.desk.options = options
+    form = place.client.get("/release").text
+    fields = {"components": "n_components", "epsilon": "epsilon", "group_size": "group_size", "noise": "noise"}
+    for field, name in fields.items():
+        assert re.search(rf'<input id="{field}" [^>]*value="{options.get(name, "")}"', form), field
+    ticked = re.findall(r'<input id="(\w+)" [^>]*type="checkbox" value="yes" checked>', form)
+    wanted = {"no_standardize": "standardize", "fit_on_anchor": "fit_on_anchor"}
+    assert ticked == [field for field in ("fit_on_anchor", "no_standardize") if wanted[field] in options]
 
 
 def test_what_leaves_is_what_was_looked_at(world, place):

@@ -5,18 +5,20 @@ import logging
 import re
 
 import pytest
+from starlette.testclient import TestClient
 
-from datacollab_hub.web._watching import JsonLines
-from hub_world import FINGERPRINTS, URL, World
+from datacollab_hub.rules import Settings
+from datacollab_hub.service import Hub
+from datacollab_hub.store import backup
+from datacollab_hub.web import JsonLines, make_app
+from hub_world import FINGERPRINTS, KEYS, URL, World, agreed_world, make_project
 
 NAME = "__Host-datacollab-hub"
 
 
 @pytest.fixture
 def world(tmp_path):
-    with World(tmp_path / "hub") as world:
-        world.open_project()
-        world.put_agreement()
+    with agreed_world(tmp_path / "hub") as world:
         yield world
 
 
@@ -64,12 +66,6 @@ def test_the_cookie_is_for_this_host_alone_and_for_no_script(world):
 
 
 def test_without_tls_the_cookie_has_another_name(world):
-    from starlette.testclient import TestClient
-
-    from datacollab_hub.rules import Settings
-    from datacollab_hub.service import Hub
-    from datacollab_hub.web import make_app
-
     plain = Hub(world.store, Settings(url="http://127.0.0.1:8000"), lambda: world.now)
     browser = TestClient(make_app(plain), base_url="http://127.0.0.1:8000", follow_redirects=False)
     said = browser.post(f"/session/{world.link('north').rpartition('/')[2]}").headers["set-cookie"].lower()
@@ -116,10 +112,7 @@ def test_after_four_hours_a_browser_signs_in_again(world):
 def test_signing_out_takes_the_forms_own_token(world):
     browser, other = world.browser("north"), world.browser("south")
     for data in (
-        {},
-        {"token": ""},
-        {"token": token(other)},
-        {"token": "x" * 70_000},
+        *({}, {"token": ""}, {"token": token(other)}, {"token": "x" * 70_000}),
         {"token": "\udc80".encode("utf-8", "surrogatepass")},
     ):
         assert browser.post("/sign-out", data=data).status_code in (403, 413)
@@ -160,8 +153,6 @@ def test_a_cookie_asks_for_no_api_and_a_signature_for_no_page(world):
 
 
 def test_whoever_is_left_out_of_the_project_sees_nothing_from_then_on(world):
-    from hub_world import KEYS, make_project
-
     browser = world.browser("south")
     assert browser.get(f"/projects/{world.project}").status_code == 200
     parties = {"north": KEYS["north"].public, "third": KEYS["other"].public}
@@ -212,8 +203,6 @@ def test_the_hubs_log_has_routes_and_no_secret(world, caplog):
 
 
 def test_browsers_that_are_signed_in_are_in_no_backup(world, tmp_path):
-    from datacollab_hub.store import backup
-
     world.browser("north")
     backup(world.store, tmp_path / "copy")
     rows = (tmp_path / "copy" / "database.jsonl").read_text()

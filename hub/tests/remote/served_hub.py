@@ -5,8 +5,7 @@ import time
 from pathlib import Path
 
 from datacollab_hub.rules import Settings
-from datacollab_hub.service import Hub
-from datacollab_hub.service._views import Views
+from datacollab_hub.service import Hub, Views
 from datacollab_hub.store import Store
 from datacollab_hub.web import serve
 

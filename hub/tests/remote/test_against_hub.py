@@ -6,7 +6,6 @@ import random
 import re
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
@@ -19,7 +18,7 @@ from mail import Mail
 
 from datacollab.bundle import digest
 from datacollab.remote import Kept
-from datacollab_hub.remote import HubRemote, Link, Patience, answer_request, invite, join, open_project, requests_of
+from datacollab_hub.remote import HubRemote, Patience, open_project
 from party_world import refused
 
 pytest.importorskip("fastapi", reason="the extra hub is not installed")
@@ -113,37 +112,6 @@ def mail(served, tmp_path):
 
 def files_at(mail, name="b", kind="share"):
     return [each for each in mail.remote(name).list(mail.folder(name)) if each.kind == kind and not each.withdrawn]
-
-
-def test_each_kind_reaches_whom_it_is_for(mail):
-    for kind in ("share", "sums", "model", "answers"):
-        mail.put(kind, "b")
-    for name in ("b", "analyst"):
-        done = mail.push(name, mail.remote(name))
-        assert not done.refused
-        assert mail.push(name, mail.remote(name)).there
-    came = {name: sorted(mail.pull(name, mail.remote(name))[0].came.values()) for name in ("a", "b", "analyst")}
-    assert came["b"] == ["anchor", "answers", "model"]
-    assert came["analyst"] == ["share", "sums"]
-    status = mail.remote("b").status(mail.folder("b"))
-    assert (status.shared, status.missing, status.digest) == (("b",), ("a",), mail.project.digest)
-    assert mail.remote("b", project=None).status(mail.folder("b")).digest == mail.project.digest
-
-
-def test_joining(mail):
-    owner, stranger = mail.remote("a"), mail.keys["stranger"]
-    link = Link.of(invite(owner.client, mail.id, "c", "auditor", 7))
-    assert (link.url, link.project) == (mail.hub.url, mail.id)
-    remote = mail.remote("stranger")
-    join(remote.client, link, stranger)
-    join(remote.client, link, stranger)  # its answer was lost
-    (asked,) = requests_of(owner.client, mail.id)
-    assert (asked.key, asked.name, asked.state) == (stranger.public, "c", "waiting")
-    assert remote.agreement(mail.folder("stranger")) is None
-    answer_request(owner.client, mail.id, asked.key.fingerprint, True)
-    assert remote.agreement(mail.folder("stranger")) is not None
-    with refused("INVITATION_INVALID"):
-        join(mail.remote("b").client, link, mail.keys["b"])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -264,32 +232,3 @@ def test_a_client_that_is_killed_in_mid_upload_goes_on(mail):
     assert max(furthest) > 0
     mail.pull("analyst", mail.remote("analyst"))
     assert (mail.root / "analyst" / "inbox" / "b.dcshare").read_bytes() == path.read_bytes()
-
-
-def test_a_second_share_and_one_that_was_taken_back(mail):
-    path = mail.put("share", "b")
-    mail.push("b", mail.remote("b"))
-    _, kept = mail.pull("analyst", mail.remote("analyst"))
-    mail.put("share", "b", hours=1)
-    assert mail.push("b", mail.remote("b")).refused[str(path)].code == "ALREADY_SHARED"
-    (entry,) = files_at(mail)
-    mail.remote("b").withdraw(entry, folder=mail.folder("b"))
-    assert mail.push("b", mail.remote("b")).sent == {str(path): "share"}
-    done, _ = mail.pull("analyst", mail.remote("analyst"), kept)
-    assert done.withdrawn == [entry.sha256]
-    assert list(done.came.values()) == ["share"]
-
-
-def test_the_log_of_a_hub_whose_operator_changed_it(mail):
-    mail.put("share", "b")
-    has = []
-    mail.push("b", mail.remote("b"), has=has.append)
-    kept = mail.remote("b").witness(Kept(expected=tuple(has)), mail.folder("b"))
-    assert kept.shown == tuple(has)
-    assert kept.seq == len(log_of(mail))
-    (database,) = [path for path in mail.hub.folder.iterdir() if path.suffix in (".sqlite", ".sqlite3", ".db")]
-    with sqlite3.connect(database) as connection:
-        connection.execute("DELETE FROM log WHERE project = ? AND seq = ?", (mail.id, kept.seq))
-    connection.close()
-    with refused("LOG_BROKEN"):
-        mail.remote("b").witness(kept, mail.folder("b"))

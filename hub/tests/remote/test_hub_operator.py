@@ -14,8 +14,7 @@ from datacollab.remote import Kept
 from party_world import refused
 
 pytest.importorskip("fastapi", reason="the extra hub is not installed")
-from datacollab_hub.store import Store, allow_key
-from datacollab_hub.store._schema import METADATA
+from datacollab_hub.store import METADATA, Store, allow_key
 
 MEMBERS = ("a", "b", "analyst")
 COLUMNS = [(table.name, column.name) for table in METADATA.sorted_tables for column in table.columns]

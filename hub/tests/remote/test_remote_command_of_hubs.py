@@ -1,6 +1,5 @@
 """`datacollab remote` at a hub: what is printed, which codes it ends with, and who comes into a project."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -9,22 +8,13 @@ import httpx
 import pytest
 from fake_hub import FakeHub
 from mail import Mail
-from typer.testing import CliRunner
 
 from datacollab.agreement import project_text
 from datacollab.bundle import key_with_proof
-from datacollab.cli._app import app
-from datacollab.remote import Kept
-
-
-def run(*words, code=0):
-    done = CliRunner().invoke(app, [str(word) for word in words])
-    assert done.exit_code == code, done.output
-    return done
-
-
-def told(*words, code=0):
-    return json.loads(run(*words, "--json", code=code).stdout)
+from datacollab.remote import Kept, RemotePlace
+from party_world import refused
+from playing import done as run
+from playing import told
 
 
 @pytest.fixture
@@ -51,12 +41,12 @@ def hub(mail, monkeypatch):
     """A hub that the commands reach; newcomers are known once they joined."""
     made, client = FakeHub(mail.keys["a"].public), httpx.Client
     monkeypatch.setattr("httpx.Client", lambda **options: client(**{**options, "transport": made.transport()}))
+    run("remote", "add", "hub", "https://hub.example/", "-C", mail.root / "a")
     return made
 
 
 def test_from_an_invitation_to_a_model_by_a_hub(mail, hub):
     a, b, analyst = (mail.root / name for name in ("a", "b", "analyst"))
-    run("remote", "add", "hub", "https://hub.example/", "-C", a)
     room = told("remote", "open", "wards", "-C", a)["project"]
     assert told("remote", "open", "wards", "-C", a, code=14)["error"]["code"] == "ALREADY_THERE"
     for name, role in (("b", "party"), ("analyst", "analyst")):
@@ -97,7 +87,6 @@ def test_from_an_invitation_to_a_model_by_a_hub(mail, hub):
 
 def test_what_was_sent_before_an_interruption_has_to_be_in_the_hubs_log(mail, hub):
     a, b = mail.root / "a", mail.root / "b"
-    run("remote", "add", "hub", "https://hub.example", "-C", a)
     room = hub.projects[told("remote", "open", "wards", "-C", a)["project"]]
     run("remote", "push", "-C", a)
     run("remote", "add", "hub", "https://hub.example", "-C", b)
@@ -122,7 +111,6 @@ def test_what_was_sent_before_an_interruption_has_to_be_in_the_hubs_log(mail, hu
 
 def test_a_browser_is_led_to_the_hubs_pages_by_a_file_that_is_nobody_elses(mail, hub, monkeypatch):
     a, opened = mail.root / "a", []
-    run("remote", "add", "hub", "https://hub.example", "-C", a)
 
     def look(address):
         page = Path(unquote(urlsplit(address).path))
@@ -143,7 +131,6 @@ def test_a_browser_is_led_to_the_hubs_pages_by_a_file_that_is_nobody_elses(mail,
 def test_the_link_is_printed_where_no_browser_is_wanted(mail, hub, monkeypatch):
     monkeypatch.setattr("datacollab_hub.commands._dashboard.webbrowser.open", lambda address: pytest.fail("opened"))
     a = mail.root / "a"
-    run("remote", "add", "hub", "https://hub.example", "-C", a)
     wanted = f"https://hub.example/session/{'s' * 43}"
     assert wanted in run("remote", "dashboard", "--no-browser", "-C", a).stdout
     # The hub that was asked, and not the one that it names.
@@ -154,7 +141,6 @@ def test_the_link_is_printed_where_no_browser_is_wanted(mail, hub, monkeypatch):
 
 
 def test_somebody_is_refused(mail, hub):
-    run("remote", "add", "hub", "https://hub.example", "-C", mail.root / "a")
     room = told("remote", "open", "wards", "-C", mail.root / "a")["project"]
     link = told("remote", "invite", "c", "-C", mail.root / "a")["link"]
     run("remote", "join", link, "-C", mail.root / "stranger")
@@ -163,12 +149,8 @@ def test_somebody_is_refused(mail, hub):
     assert key not in hub.projects[room].members
 
 
-def test_an_owner_without_a_room_is_told_to_open_one(mail, hub):
-    run("remote", "add", "hub", "https://hub.example", "-C", mail.root / "a")
+def test_who_may_not_invite_is_told_what_to_do(mail, hub):
     assert told("remote", "invite", "b", "-C", mail.root / "a", code=14)["error"]["code"] == "PROJECT_MISSING"
-
-
-def test_a_wrong_role_is_a_wrong_command(mail):
     run("remote", "invite", "b", "--role", "king", "-C", mail.root / "a", code=2)
 
 
@@ -181,3 +163,21 @@ def test_keys_under_a_passphrase_are_opened_for_a_hub_alone(mail, hub, monkeypat
     run("remote", "add", "hub", "https://hub.example", "-C", mail.root / "b")
     closed = told("remote", "push", "--remote", "hub", "-C", mail.root / "b", code=10)
     assert closed["error"]["code"] == "PASSPHRASE_WRONG"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"url": "http://hub.example"}, {"url": "https://"}, {"url": "https://hub.example/?q=1"}),
+        *({"url": "https://hub.example/#part"}, {"url": "https://hub.example", "project": "../../x"}),
+        {"url": "https://me@hub.example"},
+    ],
+)
+def test_hubs_that_cannot_be(options):
+    with refused("REMOTE_INVALID"):
+        RemotePlace(**{"name": "hub"} | options)
+
+
+@pytest.mark.parametrize("url", ["https://hub.example:8443/below", "http://localhost:8000", "http://127.0.0.1:1"])
+def test_hubs_that_can_be(url):
+    assert RemotePlace(name="hub", url=url, project="0" * 32, ca="ca.pem").url == url

@@ -27,6 +27,7 @@ from ._projects import (
 )
 from ._seen import Seen
 from ._starting import Announced, start_upload
+from ._views import Views
 
 __all__ = [
     "BROWSER_SECONDS",
@@ -38,6 +39,7 @@ __all__ = [
     "Member",
     "OffsetDiffersError",
     "Seen",
+    "Views",
     "abandon",
     "agreement_of",
     "append_part",

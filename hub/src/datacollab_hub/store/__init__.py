@@ -48,6 +48,7 @@ from ._projects import (
     replace_members,
     set_agreement,
 )
+from ._schema import METADATA
 from ._store import Store
 from ._uploading import (
     Upload,
@@ -62,6 +63,7 @@ from ._uploading import (
 )
 
 __all__ = [
+    "METADATA",
     "AgreementRow",
     "Blobs",
     "FileRow",

@@ -2,5 +2,6 @@
 
 from ._app import make_app
 from ._serving import serve, serve_together
+from ._watching import JsonLines
 
-__all__ = ["make_app", "serve", "serve_together"]
+__all__ = ["JsonLines", "make_app", "serve", "serve_together"]
