@@ -1,7 +1,6 @@
 """The file that everyone holds: what counts as the same, what is refused, and who may have signed it."""
 
 import contextlib
-import dataclasses
 import io
 import re
 import time
@@ -18,12 +17,12 @@ from datacollab.agreement import (
     Task,
     is_device_name,
     load_project,
+    parse_project,
     project_content,
     project_text,
     read_project,
     sign_project_text,
 )
-from datacollab.agreement._project_file import check_keys
 from datacollab.bundle import PublicKey, canonical_json, digest, pack
 from datacollab.errors import ExchangeError
 from datacollab.table import Column
@@ -139,9 +138,8 @@ def test_every_entry_is_under_the_signature(text, write):
         codes[path] = caught.value.code
     assert set(codes.values()) == {"SIGNATURE_INVALID", "SPEC_INVALID", "KEY_MALFORMED", "FORMAT_TOO_NEW"}
     assert [path for path, code in codes.items() if code == "FORMAT_TOO_NEW"] == [("project", "format_version")]
-    assert (
-        codes["task", "target"] == codes["columns", 0, "maximum"] == codes["rules", "min_rows"] == "SIGNATURE_INVALID"
-    )
+    kept = {codes["task", "target"], codes["columns", 0, "maximum"], codes["rules", "min_rows"]}
+    assert kept == {"SIGNATURE_INVALID"}
 
 
 def test_columns_in_another_order_are_another_agreement(text, write):
@@ -267,9 +265,8 @@ def test_files_that_are_no_project(text, write):
     refused("TOO_LARGE", load_project, write("project.toml", "#" * (2**20 + 1)))
     message = refused("FORMAT_TOO_NEW", load_project, write("project.toml", "[project]\nformat_version = 2\nnew = 1"))
     assert "Upgrade" in message
-    message = refused(
-        "KEY_MALFORMED", load_project, write("p.toml", re.sub('analyst = "dcpub1', 'analyst = "dcpub', text))
-    )
+    cut = write("p.toml", re.sub('analyst = "dcpub1', 'analyst = "dcpub', text))
+    message = refused("KEY_MALFORMED", load_project, cut)
     assert "[members], analyst" in message
 
 
@@ -409,11 +406,6 @@ def test_whatever_the_file_holds_it_is_refused_or_equal(text, project, write, da
     assert loaded == project
 
 
-def test_a_project_is_frozen(project):
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        project.quorum = 1
-
-
 @pytest.mark.parametrize(
     "key",
     [
@@ -455,7 +447,7 @@ def test_no_text_keeps_the_look_at_its_keys_busy(pieces):
     text = ("".join(pieces) * 2**17)[: 2**20]
     start = time.process_time()
     with contextlib.suppress(ExchangeError):
-        check_keys(text, "project.toml")
+        parse_project(text, what="project.toml")
     assert time.process_time() - start < 20
 
 
@@ -491,7 +483,6 @@ FORMULAS = [
     "\uff1dA1",
     "\uff0bA1",
 ]
-NAMES = ["-1", "+5", "-1.5e3", "+12%", "+", "-", "++", "+/-", "a=1", "<5", ">= 10", "1-2", "mail@example.org", "a -b"]
 
 
 def task(name):
@@ -504,20 +495,6 @@ def test_classes_that_a_spreadsheet_would_compute_are_refused(name):
         task(name)
     assert caught.value.code == "SPEC_INVALID"
     assert "'ill', a class" in str(caught.value)
-
-
-def test_a_signed_file_with_such_a_class_is_refused(make_project, keys, monkeypatch, tmp_path):
-    with monkeypatch.context() as patched:
-        patched.setattr("datacollab.agreement._task.check_no_formula", lambda where, text: None)
-        (tmp_path / "project.toml").write_text(project_text(make_project(task=task("=A1")), keys["a"]))
-        assert load_project(tmp_path / "project.toml").task.classes == ("no", "=A1")
-    with pytest.raises(ExchangeError, match="formula"):
-        load_project(tmp_path / "project.toml")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_signs_and_numbers_may_be_classes(name):
-    assert task(name).classes == ("no", name)
 
 
 @given(st.text(alphabet="=+-@ .,;%0123456789eEabcXYZ()|!'\uff1d", min_size=1, max_size=12))

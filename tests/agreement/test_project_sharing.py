@@ -15,7 +15,6 @@ from datacollab.agreement import (
     AnchorRecipe,
     Sharing,
     Task,
-    are_declared_alike,
     draft_project,
     load_project,
     project_changes,
@@ -29,7 +28,6 @@ from datacollab.agreement import (
 from datacollab.bundle import KeyPair
 from datacollab.by_sums.plan import plan_of
 from datacollab.sums import MOST_COMPONENTS, MaskKey, mask_card, recommended
-from datacollab.table import Column
 from party_world import refused
 from playing import assert_refused, runs
 from sums_world import PARTIES, cards_of, entities_of, project_of, rows_of
@@ -99,13 +97,6 @@ def test_defaults_may_be_left_out_and_are_in_the_digest(keys, tmp_path):
     path.write_text(text)
     assert load_project(path).digest == project.digest
     assert (project.sharing.noise, project.sharing.n_components, project.sharing.run) == (0.1, MOST_COMPONENTS, 1)
-
-
-def test_without_the_table_rows_are_shared_as_before(project, keys):
-    rows = replace(project, sharing=None)
-    assert "sharing" not in project_content(rows)
-    assert "[sharing" not in project_text(rows, keys["north"])
-    assert sharing_lines(rows) == []
 
 
 @pytest.mark.parametrize("name", ["way", "mask_keys", "entities"])
@@ -301,13 +292,6 @@ def test_a_draft_for_pixels_has_less_noise(keys, rng, options, alike):
     assert (project.sharing.noise, project.sharing.n_components) == (usual.noise, usual.n_components)
     plan = plan_of(project, anchor_commitment="0" * 64, n_components=10)
     assert (plan.noise, plan.statistics[0].least_penalty) == (usual.noise, usual.least_penalty)
-
-
-def test_a_category_among_pixels_makes_a_table():
-    pixels = [Column(name=f"pixel {k}", kind="number", minimum=0.0, maximum=16.0) for k in range(64)]
-    assert are_declared_alike(pixels)
-    assert not are_declared_alike([*pixels, Column(name="ward", kind="category", categories=("day", "night"))])
-    assert not are_declared_alike(pixels[:49])
 
 
 OF_ROWS = re.compile(r"obfuscat|representation|smote|gaussian|quorum|seal_shares|min_class_rows|each class")

@@ -79,13 +79,6 @@ def test_uniform_rows_are_drawn_from_declared_ranges(make_project, table):
     assert 110 < ages.max() <= 120
 
 
-def test_a_source_without_a_target_makes_an_anchor_without(project, regression, table):
-    assert make_anchor(project, table.drop(columns="ill"), where="public.csv").target is None
-    target = make_anchor(regression, table, where="public.csv").target
-    assert target.dtype == np.float64
-    assert table["stay"].min() <= target.min() <= target.max() <= table["stay"].max()
-
-
 @pytest.mark.parametrize("method", ["sample", "smote", "uniform"])
 @pytest.mark.parametrize("kind", ["ill", "stay"])
 def test_public_rows_may_lack_targets_in_part(make_project, regression, table, keys, write, method, kind):
@@ -291,12 +284,6 @@ def test_secrets_are_fresh_and_not_shown(project, table, anchor):
     assert again.secret != anchor.secret
     assert again.commitment(project) != anchor.commitment(project)
     assert repr(anchor) == "Anchor(40 rows, 8 columns, with targets)"
-
-
-@pytest.mark.parametrize("target", [None, np.arange(40), np.linspace(0, 1, 40), np.array(["no", "unclear"] * 20)])
-def test_the_anchor_on_the_partys_own_disk(anchor, target):
-    kept = Anchor(rows=anchor.rows, target=target, secret=anchor.secret)
-    assert_equal(anchor_from_bytes(anchor_to_bytes(kept)), kept)
 
 
 def test_a_damaged_disk_is_noticed(anchor, sealed, rng):

@@ -245,7 +245,3 @@ def test_units_do_not_matter(unit, column):
     first, second = anchor_fit(anchor, own), anchor_fit(anchor * scale, own * scale)
     assert (first.n_near, first.near_by_chance) == (second.n_near, second.near_by_chance)
     assert second.spread == pytest.approx(first.spread)
-
-
-def test_rows_that_are_all_equal_say_nothing():
-    assert_fits(np.eye(3), np.ones((30, 3)))

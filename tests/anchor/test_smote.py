@@ -1,6 +1,4 @@
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -109,14 +107,6 @@ def test_no_source_is_returned_when_sources_repeat(values, with_target):
         assert not rows_in(anchor, X).any()
 
 
-def test_no_source_is_returned_when_sources_repeat_within_classes():
-    X, y = make_sources(n_per_class=3, n_classes=4)
-    X, y = np.repeat(X, 5, axis=0), np.repeat(y, 5)
-    anchor, target = SMOTEAnchor(400).sample(X, y, random_state=0)
-    assert not rows_in(anchor, X).any()
-    assert_array_equal(np.bincount(target), [100] * 4)
-
-
 def test_rows_rounded_onto_a_source_are_drawn_again():
     X = np.array([[0.0], [5e-324], [1.0], [2.0], [3.0]])
     anchor, _ = SMOTEAnchor(500, n_neighbors=4).sample(X, random_state=0)
@@ -128,21 +118,6 @@ def test_sources_without_a_number_between_them_are_refused(y):
     X = np.array([0.0, 5e-324, 0.0, 5e-324]).reshape(-1, 1)
     with pytest.raises(AnchorError, match="no other row lies"):
         SMOTEAnchor(10).sample(X, y, random_state=0)
-
-
-def test_repeated_sources_are_kept_where_sources_are_included():
-    X, y = np.array([[0.0], [0.0], [1.0], [5.0], [6.0], [6.0]]), np.array([0, 0, 0, 1, 1, 1])
-    anchor, target = SMOTEAnchor(20, include_sources=True).sample(X, y, random_state=0)
-    assert_array_equal(anchor[:6], X)
-    assert_array_equal(np.bincount(target), [10, 10])
-    assert not rows_in(anchor[6:], X).any()
-
-
-def test_one_source_per_class_repeats_where_sources_are_included():
-    X, y = make_sources(n_per_class=1)
-    anchor, target = SMOTEAnchor(100, include_sources=True).sample(X, y, random_state=0)
-    assert_array_equal(anchor, X[target])
-    assert_array_equal(np.bincount(target), [10] * 10)
 
 
 def test_one_source_in_some_class_only():
@@ -202,44 +177,6 @@ def test_task_says_how_numbers_are_read():
     assert_array_equal(automatic, as_numbers)
 
 
-def test_without_target_rows_come_from_all_sources():
-    X, _ = make_sources()
-    anchor, target = SMOTEAnchor(120, include_sources=True).sample(X, random_state=0)
-    assert target is None
-    assert anchor.shape == (120, 5)
-    assert_array_equal(anchor[:100], X)
-    assert max(segment_of(row, X)[3] for row in anchor[100:]) < 1e-12
-
-
-def test_a_single_class_is_kept():
-    X, _ = make_sources(n_per_class=8, n_classes=1)
-    anchor, target = SMOTEAnchor(20).sample(X, ["only"] * 8, random_state=0)
-    assert anchor.shape == (20, 5)
-    assert list(target) == ["only"] * 20
-
-
-def test_many_small_classes_give_no_warning():
-    X, y = make_sources(n_per_class=2, n_classes=30)
-    keep = np.ones(y.size, dtype=bool)
-    keep[1:40:2] = False
-    _, target = SMOTEAnchor(60, include_sources=True).sample(X[keep], y[keep], random_state=0)
-    assert_array_equal(np.bincount(target), [2] * 30)
-
-
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-@pytest.mark.parametrize("series", [pd.Series, pl.Series])
-def test_data_frames_and_string_labels(frame, series):
-    X, y = make_sources(n_per_class=5, n_classes=3)
-    labels = np.array(["a", "b", "c"])[y]
-    table = frame({f"x{j}": column for j, column in enumerate(X.T)})
-    anchor, target = SMOTEAnchor(30).sample(table, series(labels.tolist()), random_state=0)
-    expected, expected_target = SMOTEAnchor(30).sample(X, labels, random_state=0)
-    assert isinstance(anchor, frame)
-    assert list(anchor.columns) == list(table.columns)
-    assert_array_equal(anchor, expected)
-    assert list(target) == list(expected_target)
-
-
 def test_sampler_keeps_no_source_rows_and_leaves_them_alone():
     X, y = make_sources()
     before = X.copy()
@@ -269,14 +206,6 @@ def test_unusable_targets_are_refused_without_showing_them(y, task, message):
         SMOTEAnchor(20, task=task).sample(X, y)
     assert "secret" not in str(caught.value)
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
-
-
-@pytest.mark.parametrize(
-    "parameters", [{"n_samples": 0}, {"n_neighbors": 0}, {"n_neighbors": 1.5}, {"task": "ranking"}], ids=str
-)
-def test_bad_parameters(parameters):
-    with pytest.raises(ValueError, match=r"The '.*' parameter of SMOTEAnchor"):
-        SMOTEAnchor(**parameters).sample(*make_sources())
 
 
 @pytest.mark.parametrize("sizes", [(5, 5), (12, 2, 30, 4), (40, 15, 11, 9, 3, 3)], ids=str)

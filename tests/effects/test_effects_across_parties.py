@@ -89,13 +89,6 @@ def test_parties_levels_are_adjusted_for():
     assert np.abs(np.array(aware) - 2).max() < 0.15
 
 
-def test_one_party_adds_no_column():
-    X, *_ = world(0)
-    assert with_parties(X, None) is X
-    assert with_parties(X, ["a"] * len(X)) is X
-    assert with_parties(X[:3], ["b", "a", "b"])[:, 3:].tolist() == [[0, 1], [1, 0], [0, 1]]
-
-
 def test_folds_deal_each_arm_of_each_party():
     rng = np.random.default_rng(0)
     party, t = rng.integers(0, 5, 333), rng.integers(0, 2, 333)

@@ -5,11 +5,13 @@ The readers below were written from that page alone, without the package.
 
 import json
 import math
+import re
 import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from datacollab import PartyModel, Share
 from datacollab.agreement import load_project
@@ -52,9 +54,9 @@ def test_models_answer_as_they_did(name):
     }
     for what, values in expected.items():
         if isinstance(np.ravel(values)[0], str):
-            np.testing.assert_array_equal(found[what](), values)
+            assert_array_equal(found[what](), values)
         else:
-            np.testing.assert_allclose(found[what](), values, rtol=1e-12)
+            assert_allclose(found[what](), values, rtol=1e-12)
 
 
 def test_shares_and_answers_are_what_they_were():
@@ -63,7 +65,7 @@ def test_shares_and_answers_are_what_they_were():
     texts = Share.load(FOLDER / "texts.dcshare")
     assert set(texts.target.tolist()) == {"high", "low"} == set(texts.anchor_target.tolist())
     assert Share.load(FOLDER / "single.dcshare").target.dtype == np.float32
-    np.testing.assert_array_equal(AnchorPredictions.load(FOLDER / "classes.dcanswers").values, EXPECTED["answers"])
+    assert_array_equal(AnchorPredictions.load(FOLDER / "classes.dcanswers").values, EXPECTED["answers"])
 
 
 def tables(data):
@@ -228,20 +230,18 @@ def test_a_reader_written_from_the_page_alone(name):
     at = [mapped(facts["integration_function"], g, row) for row in ROWS]
     said = [answered(head, h, x) for x in at]
     if "probabilities" in expected:
-        np.testing.assert_allclose(said, expected["probabilities"], rtol=1e-9, atol=1e-12)
+        assert_allclose(said, expected["probabilities"], rtol=1e-9, atol=1e-12)
     else:
-        np.testing.assert_allclose(np.ravel(said), expected["predicted"], rtol=1e-9, atol=1e-12)
+        assert_allclose(np.ravel(said), expected["predicted"], rtol=1e-9, atol=1e-12)
     if head["form"] == "steps" and head["classes"]:
         assert [decided(head, h, x) for x in at] == expected["predicted"]
     if "survival" in expected:
         assert head["survival"]["baseline"] == ("own" if name == "cox" else "common")
         hazard = np.interp(TIMES, np.append(0, h["survival.times"]), np.append(0, h["survival.cumulative_hazard"]))
-        np.testing.assert_allclose(np.exp(-np.outer(np.exp(np.ravel(said)), hazard)), expected["survival"], rtol=1e-9)
+        assert_allclose(np.exp(-np.outer(np.exp(np.ravel(said)), hazard)), expected["survival"], rtol=1e-9)
 
 
 def test_every_form_and_kind_of_step_is_among_them():
-    from datacollab.model._steps import KINDS
-
     def kinds_of(steps):
         for facts in steps:
             yield facts["kind"]
@@ -251,13 +251,15 @@ def test_every_form_and_kind_of_step_is_among_them():
     heads = [unpack(FOLDER / f"{name}.dcmodel").facts["head"] for name in EXPECTED["models"]]
     assert {head["form"] for head in heads} == {"average", "landmark-ridge", "steps"}
     seen = {kind for head in heads for kind in kinds_of(head.get("steps", ()))}
-    assert seen | {"complement"} == set(KINDS)
+    page = (FOLDER.parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+    table = page.split("| `kind` | Keys, arrays with their shapes | Gives |\n")[1].split("\n\n")[0]
+    assert seen | {"complement"} == set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
 
 
 def test_answers_by_the_page():
     facts, members = contents("classes.dcanswers")
     arrays = tables(members["answers.safetensors"])
-    np.testing.assert_array_equal(arrays["values"], EXPECTED["answers"])
+    assert_array_equal(arrays["values"], EXPECTED["answers"])
     assert (facts["task"], facts["classes"], facts["n_anchors"]) == ("classification", ["a", "b", "c"], 8)
 
 

@@ -97,16 +97,6 @@ def test_a_class_of_weight_nothing_is_no_class_of_the_model(rng):
         assert fitted.predict_proba(X).shape == (60, 2)
 
 
-@pytest.mark.slow
-def test_forests_asked_for_rows_out_of_bag_keep_nothing_of_them(rng):
-    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
-    forest = RandomForestClassifier(100, oob_score=True, random_state=0)
-    for fitted in (fit_weighted(clone(forest), X, y, np.ones(60)), left_out_of(forest, X, y)[0]):
-        assert not {"oob_decision_function_", "oob_score_"} & vars(fitted).keys()
-    piped = fit_weighted(make_pipeline(StandardScaler(), clone(forest)), X, y, np.ones(60))
-    assert "oob_decision_function_" not in vars(piped[-1])
-
-
 def test_few_rows_of_each_class_and_one_group(rng):
     X, y = rng.normal(size=(6, 2)), np.array([0, 0, 1, 1, 2, 2])
     assert left_out_of(LogisticRegression(), X, y)[1].shape == (6, 3)

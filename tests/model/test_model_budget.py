@@ -119,10 +119,7 @@ def own(kind):
 
 
 STEPS = ("forest", "boosting", "naive bayes", "network", "averaged", "calibrated bayes isotonic", "pipeline of svd")
-OWN = (
-    *("ridge", "numbers of a ridge", "average", "average of others", "average of numbers"),
-    *("cox", "survival forest"),
-)
+OWN = ("ridge", "numbers of a ridge", "average", "average of others", "average of numbers", "cox", "survival forest")
 
 
 @pytest.mark.parametrize("kind", [*STEPS, *(f"number {name}" for name in ("forest", "network", "averaged")), *OWN])

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from model_examples import MAPS, N_INTERMEDIATE, ROWS, bundle_of, fitted, targets
+from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
@@ -23,12 +24,12 @@ NEW_ROWS = np.random.default_rng(1).normal(size=(40, N_INTERMEDIATE))
 
 def assert_same_answers(loaded, saved):
     assert loaded.party == saved.party
-    np.testing.assert_array_equal(loaded.transform(NEW_ROWS), saved.transform(NEW_ROWS))
+    assert_array_equal(loaded.transform(NEW_ROWS), saved.transform(NEW_ROWS))
     predicted = saved.predict(NEW_ROWS)
     assert loaded.predict(NEW_ROWS).dtype == predicted.dtype
-    np.testing.assert_array_equal(loaded.predict(NEW_ROWS), predicted)
+    assert_array_equal(loaded.predict(NEW_ROWS), predicted)
     if hasattr(saved.estimator, "predict_proba"):
-        np.testing.assert_array_equal(loaded.predict_proba(NEW_ROWS), saved.predict_proba(NEW_ROWS))
+        assert_array_equal(loaded.predict_proba(NEW_ROWS), saved.predict_proba(NEW_ROWS))
 
 
 @pytest.mark.parametrize("name", MAPS)
@@ -63,11 +64,8 @@ def test_save_and_load(tmp_path):
         PartyModel.load(file, signed_by=KeyPair.generate().public)
     facts = unpack(file).facts
     assert (facts["party"], facts["n_intermediate"], facts["n_components"]) == ("north", 3, 4)
-    assert (facts["estimator"], facts["task"], facts["classes"]) == (
-        "RandomForestClassifier",
-        "classification",
-        ["x", "y", "z"],
-    )
+    told = (facts["estimator"], facts["task"], facts["classes"])
+    assert told == ("RandomForestClassifier", "classification", ["x", "y", "z"])
 
 
 @pytest.mark.parametrize(
@@ -143,7 +141,7 @@ def test_made_up_rows_far_from_the_training_rows_are_no_reason_to_refuse():
         estimator=PoissonRegressor(alpha=0).fit(g(1e-5 * ROWS), targets(regression=True)),
     )
     loaded = model_from(bundle_of(model))
-    np.testing.assert_array_equal(loaded.predict(1e-5 * NEW_ROWS), model.predict(1e-5 * NEW_ROWS))
+    assert_array_equal(loaded.predict(1e-5 * NEW_ROWS), model.predict(1e-5 * NEW_ROWS))
 
 
 def test_files_are_their_owners_alone(tmp_path):

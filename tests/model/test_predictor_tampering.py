@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 from predictor_examples import CLASSIFIERS, N_COLUMNS, REGRESSORS, TWO_CLASSES_ONLY, fitted
 
+from datacollab.bundle import arrays_to_bytes, bytes_to_arrays
 from datacollab.errors import ExchangeError
-from datacollab.model._export import sendable_form
-from datacollab.model._predictors import read_predictor, write_predictor
-from datacollab.model._steps import MOST_WIDTH, Budget, Parts
+from datacollab.model import head_from, head_to
 from mutations import places
 from suite import N_CHANGES
 
@@ -27,8 +26,12 @@ ROWS = np.random.default_rng(0).normal(size=(8, N_COLUMNS))
 
 
 def written(model):
-    facts, arrays = write_predictor(sendable_form(model))
-    return json.loads(json.dumps(facts)), arrays
+    facts, members = head_to(model, "h")
+    return json.loads(json.dumps(facts)), bytes_to_arrays(members["h.safetensors"], what="h")
+
+
+def read_head(facts, arrays, n_columns=N_COLUMNS):
+    return head_from(facts, {"h.safetensors": arrays_to_bytes(arrays)}, "h", n_columns)
 
 
 MODELS = {
@@ -46,13 +49,14 @@ def example(name):
     return written(fitted(model, n_classes=n_classes))
 
 
+NUMBER = {"form": "steps", "name": "x", "classes": None, "classes_dtype": None}
 FOREST, VOTE, BOOSTING = (partial(example, name) for name in ("forest 3", "vote 3", "boosting 3"))
 
 
 def outcome(facts, arrays):
     """ "answers", or the code of the refusal.  Everything else is let through."""
     try:
-        model = read_predictor(facts, arrays, N_COLUMNS)
+        model = read_head(facts, arrays)
     except ExchangeError as error:
         return error.code
     with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -91,9 +95,10 @@ def mutant(facts, arrays, generator):
     elif kind == 6:
         arrays[name] = arrays[name].astype(generator.choice(["float32", "float64", "int32", "int64", "bool"]))
     elif kind == 7:
-        arrays[name] = np.resize(arrays[name], (*arrays[name].shape, 2))[..., 0][: generator.integers(1, 5)]
+        shape = np.atleast_1d(arrays[name]).shape
+        arrays[name] = np.resize(arrays[name], (*shape, 2))[..., 0][: generator.integers(1, 5)]
     elif kind == 8:
-        arrays[name] = generator.permutation(arrays[name])
+        arrays[name] = generator.permutation(np.atleast_1d(arrays[name]))
     else:
         changed = arrays[name].copy()
         value = NUMBERS[generator.integers(len(NUMBERS) - 2)]
@@ -241,28 +246,25 @@ def test_what_does_not_fit_is_refused(make):
     ],
 )
 def test_steps_out_of_their_bounds_are_refused(steps, arrays):
-    facts = {"name": "x", "classes": None, "classes_dtype": None, "steps": steps}
-    assert outcome(facts, arrays) == "MODEL_MALFORMED"
+    assert outcome(NUMBER | {"steps": steps}, arrays) == "MODEL_MALFORMED"
 
 
 def test_what_would_take_too_much_is_refused():
-    wide = {"0.coefficients": np.zeros((N_COLUMNS, MOST_WIDTH + 1)), "0.intercept": np.zeros(MOST_WIDTH + 1)}
-    facts = {"name": "x", "classes": None, "classes_dtype": None, "steps": [{"kind": "affine"}]}
-    assert outcome(facts, wide) == "TOO_LARGE"
-    assert outcome(facts | {"steps": [{"kind": "softmax"}] * 101}, {}) == "TOO_LARGE"
+    wide = {"0.coefficients": np.zeros((N_COLUMNS, 20_001)), "0.intercept": np.zeros(20_001)}
+    assert outcome(NUMBER | {"steps": [{"kind": "affine"}]}, wide) == "TOO_LARGE"
+    assert outcome(NUMBER | {"steps": [{"kind": "softmax"}] * 101}, {}) == "TOO_LARGE"
     nested = [{"kind": "softmax"}]
     arrays = {}
     for level in range(6):
         nested = [{"kind": "mean", "chains": [nested]}]
         arrays |= {"0." * (2 * level + 1) + "weights": np.ones(1)}
-    assert outcome(facts | {"steps": nested}, arrays) == "TOO_LARGE"
+    assert outcome(NUMBER | {"steps": nested}, arrays) == "TOO_LARGE"
     chain = np.array([0] * 20_000 + [-1] * 20_001, dtype=np.int32)
     trees = {"0.feature": chain, "0.threshold": np.zeros(20_000), "0.value": np.zeros((20_001, 1))}
     deep = [{"kind": "trees", "precision": "float32"}]
-    assert outcome(facts | {"steps": deep}, trees) == "TOO_LARGE"
+    assert outcome(NUMBER | {"steps": deep}, trees) == "TOO_LARGE"
 
 
-NUMBER = {"name": "x", "classes": None, "classes_dtype": None}
 STUMPS = {"kind": "trees", "precision": "float64"}
 
 
@@ -320,13 +322,4 @@ def test_rows_beyond_all_bounds_are_answered():
     arrays = {"1.landmarks": np.zeros((2, N_COLUMNS)), "2.coefficients": np.ones((2, 1)), "2.intercept": np.zeros(1)}
     steps = [{"kind": "elementwise", "function": "exp"}, {"kind": "radial", "gamma": 1.0}, {"kind": "affine"}]
     with np.errstate(all="ignore"):
-        assert read_predictor(NUMBER | {"steps": steps}, arrays, N_COLUMNS).predict(1e4 * np.abs(ROWS)).shape == (8,)
-
-
-def test_what_is_asked_twice_is_there_once():
-    """Two steps cannot have an array in common, and so no array counts more often than it is there."""
-    arrays = {"0.weights": np.ones(1)}
-    parts = Parts({"kind": "mean"}, arrays, "0.", Budget())
-    parts.table("weights", (1,))
-    with pytest.raises(ExchangeError):
-        parts.table("weights", (1,))
+        assert read_head(NUMBER | {"steps": steps}, arrays).predict(1e4 * np.abs(ROWS)).shape == (8,)

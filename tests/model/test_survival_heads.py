@@ -6,16 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from model_examples import MAPS, ROWS, bundle_of
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import PCA
 from sklearn.linear_model import Ridge
-from test_predictor_tampering import mutant
+from test_predictor_tampering import mutant, read_head, written
 
 import datacollab as dc
 from datacollab.bundle import bytes_to_arrays
 from datacollab.errors import AgreementError, ExchangeError
 from datacollab.model import SENDABLE, PartyModel, ReceivedSurvival, head_to, model_contents, model_from, task_of
-from datacollab.model._export import sendable_form
-from datacollab.model._predictors import read_predictor, write_predictor
 from datacollab.survival import Baseline, CoxRegression, SurvivalForest
 from datacollab.targets import survival_target
 from refusals import refused_with
@@ -36,11 +35,6 @@ def model_of(name, strata=STRATA):
     return PartyModel(party="north", integration_function=G, estimator=FITTED[name](strata))
 
 
-def written(name):
-    facts, arrays = write_predictor(sendable_form(FITTED[name](None)))
-    return json.loads(json.dumps(facts)), arrays
-
-
 @pytest.mark.parametrize("strata", [None, STRATA], ids=["common", "own"])
 @pytest.mark.parametrize("name", FITTED)
 def test_what_comes_back_predicts_as_what_was_trained(name, strata, tmp_path):
@@ -49,15 +43,15 @@ def test_what_comes_back_predicts_as_what_was_trained(name, strata, tmp_path):
     read = PartyModel.load(tmp_path / "model.dcmodel")
     assert isinstance(read.estimator, ReceivedSurvival)
     assert read.estimator.baseline_of == ("common" if strata is None else "own")
-    np.testing.assert_allclose(read.predict(NEW), model.predict(NEW), rtol=1e-12, atol=1e-12)
+    assert_allclose(read.predict(NEW), model.predict(NEW), rtol=1e-12, atol=1e-12)
     stratum = None if strata is None else "north"
     times = model.estimator.baselines_[stratum].times
     times = np.concatenate([[0.0], times, (times[1:] + times[:-1]) / 2])
     before = model.estimator.predict_survival(G(NEW), times, stratum)
-    np.testing.assert_allclose(read.predict_survival(NEW, times), before, rtol=1e-12, atol=1e-12)
+    assert_allclose(read.predict_survival(NEW, times), before, rtol=1e-12, atol=1e-12)
     hazard = model.estimator.predict_cumulative_hazard(G(NEW), times, stratum)
     found = read.estimator.predict_cumulative_hazard(read.transform(NEW), times)
-    np.testing.assert_allclose(found, hazard, rtol=1e-12)
+    assert_allclose(found, hazard, rtol=1e-12)
     with pytest.raises(ValueError, match="beyond the end"):
         read.predict_survival(NEW, times.max() + 1)
     # What was received can be sent on.
@@ -68,9 +62,9 @@ def test_what_comes_back_predicts_as_what_was_trained(name, strata, tmp_path):
 def test_a_cox_regression_keeps_what_inference_needs():
     model = FITTED["cox"](STRATA)
     read = model_from(bundle_of(model_of("cox"))).estimator
-    np.testing.assert_array_equal(read.coef_, model.coef_)
-    np.testing.assert_array_equal(read.covariance_, model.covariance_)
-    np.testing.assert_array_equal(read.mean_, model.mean_)
+    assert_array_equal(read.coef_, model.coef_)
+    assert_array_equal(read.covariance_, model.covariance_)
+    assert_array_equal(read.mean_, model.mean_)
     assert read.score(X, Y) == model.score(X, Y)
     forest = model_from(bundle_of(model_of("forest"))).estimator
     for name in ("coef_", "covariance_", "mean_"):
@@ -86,7 +80,7 @@ def test_the_party_gets_no_baseline_but_its_own():
     assert facts["classes"] is None
     arrays = bytes_to_arrays(members["h.safetensors"], what="h")
     own, other = model.estimator.baselines_["north"], model.estimator.baselines_["south"]
-    np.testing.assert_array_equal(arrays["survival.cumulative_hazard"], own.cumulative_hazard)
+    assert_array_equal(arrays["survival.cumulative_hazard"], own.cumulative_hazard)
     for value in (*other.cumulative_hazard, *other.times):
         assert not any((array == value).any() for array in arrays.values() if value)
     assert "south" not in json.dumps(facts)
@@ -185,40 +179,40 @@ COX_CHANGES = {
     ],
 )
 def test_what_contradicts_itself_is_refused(name, change, match):
-    facts, arrays = written(name)
+    facts, arrays = written(FITTED[name](None))
     arrays = {key: array.copy() for key, array in arrays.items()}
-    read_predictor(facts, arrays, 4)
+    read_head(facts, arrays, 4)
     change(arrays, facts)
     with pytest.raises(ExchangeError, match=match) as caught:
-        read_predictor(facts, arrays, 4)
+        read_head(facts, arrays, 4)
     assert caught.value.code == "MODEL_MALFORMED"
 
 
 def test_a_covariance_beside_trees_is_refused():
-    facts, arrays = written("forest")
+    facts, arrays = written(FITTED["forest"](None))
     with pytest.raises(ExchangeError, match="no linear model"):
-        read_predictor(facts, arrays | {"survival.covariance": np.eye(4)}, 4)
+        read_head(facts, arrays | {"survival.covariance": np.eye(4)}, 4)
 
 
 def test_what_is_too_large_is_refused():
-    facts, arrays = written("cox")
+    facts, arrays = written(FITTED["cox"](None))
     times = np.arange(1.0, 100_002.0)
     many = arrays | {"survival.times": times, "survival.cumulative_hazard": times}
     with refused_with("TOO_LARGE", match="100001 steps"):
-        read_predictor(facts, many, 4)
+        read_head(facts, many, 4)
     with pytest.raises(ExchangeError, match="1001 columns") as caught:
-        read_predictor(facts, arrays, 1001)
+        read_head(facts, arrays, 1001)
     assert caught.value.code == "TOO_LARGE"
 
 
 @pytest.mark.parametrize("name", FITTED)
 def test_changes_by_chance_are_refused_or_answer_with_probabilities(name):
-    facts, arrays = written(name)
+    facts, arrays = written(FITTED[name](None))
     chance, seen = np.random.default_rng(1), set()
     for _ in range(1000):
         _, changed = mutant(facts, arrays, chance)
         try:
-            model = read_predictor(facts, changed, 4)
+            model = read_head(facts, changed, 4)
         except ExchangeError as error:
             seen.add(error.code)
             continue
@@ -246,11 +240,11 @@ def test_a_task_that_is_not_its_own_is_refused():
 
 
 def test_a_hazard_of_which_nobody_survives_is_no_error():
-    facts, arrays = written("cox")
+    facts, arrays = written(FITTED["cox"](None))
     arrays = arrays | {"1.coefficients": 1e90 * arrays["1.coefficients"]}
-    model = read_predictor(facts, arrays, 4)
+    model = read_head(facts, arrays, 4)
     survival = model.predict_survival(X, np.append(0.0, model.baseline.times))
-    np.testing.assert_array_equal(survival[:, 0], 1.0)
+    assert_array_equal(survival[:, 0], 1.0)
     assert np.isin(survival, (0.0, 1.0)).all()
 
 
@@ -261,7 +255,7 @@ def test_at_the_party_raw_rows_go_in(tmp_path):
     read = PartyModel.load(tmp_path / "model.dcmodel")
     times = [0.0, 0.1, 0.3]
     expected = model.estimator.predict_survival(G(party.obfuscate(NEW)), times, "north")
-    np.testing.assert_allclose(party.predict_survival(NEW, read, times), expected, rtol=1e-12)
+    assert_allclose(party.predict_survival(NEW, read, times), expected, rtol=1e-12)
     other = PartyModel(party="south", integration_function=G, estimator=read.estimator)
     with pytest.raises(AgreementError, match="made for 'south'"):
         party.predict_survival(NEW, other, times)
@@ -278,6 +272,6 @@ def test_a_model_in_memory_needs_its_own_baseline():
 
 
 def test_its_text_shows_no_numbers():
-    text = repr(sendable_form(FITTED["forest"](None)))
+    text = repr(read_head(*written(FITTED["forest"](None)), 4))
     assert "Baseline(n_steps=" in text
     assert repr(Baseline(np.array([1.0]), np.array([0.5]))) == "Baseline(n_steps=1)"

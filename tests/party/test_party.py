@@ -124,12 +124,6 @@ def test_a_failing_obfuscator_is_named_and_shows_no_data(obfuscator, spoilt):
         party.share(spoilt)
 
 
-def test_the_original_error_is_kept_aside(table):
-    with pytest.raises(ObfuscationError) as caught:
-        Party("a", PCA(9)).fit(*table)
-    assert "n_components=9" in str(caught.value.original)
-
-
 def test_misuse(table, anchor):
     X, y = table
     with pytest.raises(AgreementError, match=r"y must have one entry per row, shape \(40,\); got \(39,\)"):
@@ -139,11 +133,6 @@ def test_misuse(table, anchor):
         party.share(anchor[:, :4])
     with pytest.raises(NotFittedError, match="call fit"):
         Party("a", PCA(3)).obfuscate(X)
-
-
-def test_repr_shows_the_name_and_the_number_of_rows_only(table):
-    assert repr(Party("a", PCA(3))) == "Party('a', not fitted)"
-    assert repr(Party("a", PCA(3)).fit(*table)) == "Party('a', 40 rows)"
 
 
 def test_an_obfuscator_fitted_elsewhere_is_used_as_it_is(table, anchor):

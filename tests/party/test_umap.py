@@ -1,5 +1,3 @@
-import pickle
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -77,13 +75,6 @@ def test_umaps_own_transform_fails_the_check_of_rows(paper):
         check_obfuscator(paper, X)
 
 
-@pytest.mark.nightly
-def test_umaps_own_transform_returns_the_training_table_and_pickles(paper):
-    assert_array_equal(paper.transform(X), paper.embedding_)
-    assert paper.transform(X_NEW).dtype == np.float64
-    assert_array_equal(pickle.loads(pickle.dumps(paper)).transform(X_NEW), paper.transform(X_NEW))
-
-
 @pytest.mark.parametrize(
     ("metric", "factor", "level"),
     [("cosine", np.linspace(0.1, 50, len(X_NEW))[:, np.newaxis], 0.0), ("correlation", 3.7, 0.9)],
@@ -91,25 +82,6 @@ def test_umaps_own_transform_returns_the_training_table_and_pickles(paper):
 def test_length_does_not_matter_and_under_correlation_the_level_neither(metric, factor, level):
     fitted = umap(metric=metric, n_neighbors=4).fit(X)
     assert_allclose(fitted.transform(factor * X_NEW + level), fitted.transform(X_NEW), rtol=1e-9)
-
-
-def test_is_continuous_at_training_rows(fitted):
-    step = np.random.default_rng(2).normal(size=X.shape)
-    assert_allclose(fitted.transform(X + 1e-9 * step), fitted.transform(X), atol=1e-5)
-
-
-def test_repeated_training_rows_map_alike():
-    repeated = np.vstack([X[:30], X[:3], X[:3]])
-    fitted = umap(metric="euclidean", n_neighbors=4).fit(repeated)
-    mapped = fitted.transform(repeated)
-    assert_array_equal(mapped[:3], mapped[30:33])
-    assert_array_equal(mapped[:3], mapped[33:])
-
-
-def test_equally_far_neighbours_weigh_the_same():
-    fitted = umap(metric="euclidean", n_neighbors=2, n_components=1)
-    fitted.fit(np.array([[0.0, 0.0], [2.0, 0.0], [9.0, 9.0], [20.0, 3.0], [30.0, 1.0]]))
-    assert_allclose(fitted.transform([[1.0, 0.0]])[0], fitted.embedding_[:2].mean(axis=0))
 
 
 @pytest.mark.parametrize(("metric", "value"), [("cosine", 0.0), ("correlation", 0.1)])
@@ -177,30 +149,6 @@ def test_the_papers_dimensions_fit_without_warnings(n_components):
     assert umap(n_components=n_components, n_neighbors=2).fit(X).embedding_.shape == (80, n_components)
 
 
-def test_input_types_agree(fitted):
-    pd = pytest.importorskip("pandas")
-    single = X_NEW.astype(np.float32)
-    expected = fitted.transform(single.astype(np.float64))
-    assert_array_equal(fitted.transform(single), expected)
-    assert_array_equal(fitted.transform(np.asfortranarray(single)), expected)
-    frame = pd.DataFrame(X, columns=list("abcdefgh"))
-    named = clone(fitted).set_output(transform="pandas").fit(frame)
-    assert_array_equal(named.transform(frame), fitted.transform(X))
-    assert list(named.transform(frame).columns) == ["umapobfuscator0", "umapobfuscator1", "umapobfuscator2"]
-
-
-def test_fit_keeps_its_own_copy():
-    mine = X.copy()
-    fitted = umap(metric="euclidean", n_neighbors=3).fit(mine)
-    before = fitted.transform(X)
-    mine[:] = 0
-    assert_array_equal(fitted.transform(X), before)
-
-
-def test_pickles(fitted):
-    assert_array_equal(pickle.loads(pickle.dumps(fitted)).transform(X_NEW), fitted.transform(X_NEW))
-
-
 def test_displays_show_no_learnt_value(fitted):
     drawn = clone(fitted).set_params(metric=None, min_dist=None).fit(X)
     for shown in (repr(drawn), str(drawn), drawn._repr_html_()):
@@ -228,14 +176,6 @@ def test_rows_too_far_away_are_refused():
     fitted = umap(metric="euclidean", n_neighbors=3).fit(X)
     with pytest.raises(ObfuscationError, match="too far from the training rows"):
         fitted.transform(X_NEW * 1e200)
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_missing_values_are_refused(fitted, bad):
-    broken = X_NEW.copy()
-    broken[3, 2] = bad
-    with pytest.raises(ValueError, match=r"NaN|infinity"):
-        fitted.transform(broken)
 
 
 # Two columns leave no direction to correlate, so the metric is not drawn here.

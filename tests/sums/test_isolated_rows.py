@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtr
 
 from datacollab.sums import CommonMap, IsolatedRows, MaskedSum, MaskKey, RidgeSums, SumsPlan, recommended
-from datacollab.sums import _isolated_rows as module
 
 N_PARTIES = 3
 NOISE = 0.1
@@ -195,7 +194,7 @@ def test_rows_in_batches_of_which_few_are_kept_give_the_same(monkeypatch, size, 
     statistic = RidgeSums(3, classes=(0, 1))
     whole = IsolatedRows(statistic, N_PARTIES)
     whole.part(v, y)
-    monkeypatch.setattr(module, "_MOST_KEPT", 300)
+    monkeypatch.setattr("datacollab.sums._isolated_rows._MOST_KEPT", 300)
     batches = IsolatedRows(statistic, N_PARTIES)
     most = 0
     for start in range(0, 4000, size):

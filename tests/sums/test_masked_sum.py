@@ -131,9 +131,8 @@ def test_whatever_else_was_agreed_gives_other_masks_everywhere(what):
         other = replace(world.sum, **{what: AGREED[what]})
     assert other.context != world.sum.context
     values = np.zeros(len(other.noise))
-    masked = [
-        each.mask("north", np.zeros(len(each.noise)), MaskKey(world.secrets["north"])) for each in (world.sum, other)
-    ]
+    sums = (world.sum, other)
+    masked = [each.mask("north", np.zeros(len(each.noise)), MaskKey(world.secrets["north"])) for each in sums]
     assert not np.any(masked[0].words[:4] == masked[1].words[:4])
     assert not set(masked[0].tags.values()) & set(masked[1].tags.values())
     with pytest.raises(AgreementError, match="'north'.*another sum"):

@@ -18,9 +18,8 @@ PARTY, OTHER, ANALYST = (KeyPair(bytes([k]) * 32, bytes([k + 1]) * 32) for k in 
 @pytest.fixture(scope="module", params=[FixedPoint(), FixedPoint(128, 64)], ids=repr)
 def message(request):
     keys = {name: MaskKey.generate() for name in ("north", "south", 3)}
-    agreed = MaskedSum(
-        {"run": 1}, {name: key.public for name, key in keys.items()}, noise=np.full(7, 0.1), numbers=request.param
-    )
+    roster = {name: key.public for name, key in keys.items()}
+    agreed = MaskedSum({"run": 1}, roster, noise=np.full(7, 0.1), numbers=request.param)
     return agreed.mask("north", np.arange(7.0), keys["north"])
 
 

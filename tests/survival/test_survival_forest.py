@@ -1,23 +1,18 @@
 import numpy as np
 import pytest
 from lifelines import NelsonAalenFitter
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import xlogy
-from sklearn.base import clone
 from survival_examples import made_up
 
 from datacollab.errors import AgreementError
 from datacollab.survival import CoxRegression, SurvivalForest
-from datacollab.survival._baseline import nelson_aalen_of
-from datacollab.survival._survival_rows import check_rows
 from datacollab.targets import survival_target
 
 
-def hazard_of(X, y, strata=None):
-    rows = check_rows(SurvivalForest(), X, y, strata, None)
-    hazard = np.empty(len(y))
-    for number in range(len(rows.strata)):
-        hazard[rows.stratum == number] = nelson_aalen_of(rows.of(number))
-    return hazard
+def hazard_of(y):
+    fitted = NelsonAalenFitter(nelson_aalen_smoothing=False).fit(y["time"], y["event"])
+    return fitted.cumulative_hazard_at_times(y["time"]).to_numpy()
 
 
 def drawn_for(model, y):
@@ -27,25 +22,11 @@ def drawn_for(model, y):
         yield tree, np.bincount(np.random.RandomState(seed).randint(len(y), size=len(y)), minlength=len(y))
 
 
-def test_the_hazard_is_that_of_lifelines():
-    X, y = made_up(80, step=0.1)
-    theirs = NelsonAalenFitter(nelson_aalen_smoothing=False).fit(y["time"], y["event"])
-    np.testing.assert_allclose(hazard_of(X, y), theirs.cumulative_hazard_at_times(y["time"]).to_numpy(), rtol=1e-12)
-
-
-def test_expected_events_are_those_seen():
-    X, y = made_up(80, step=0.1)
-    strata = np.arange(80) % 2
-    hazard = hazard_of(X, y, strata)
-    for stratum in (0, 1):
-        assert hazard[strata == stratum].sum() == pytest.approx(y["event"][strata == stratum].sum(), rel=1e-12)
-
-
 def test_the_first_split_is_the_best_one_of_the_formula():
     """LeBlanc and Crowley: the split that gains most of Σ δ log(δ/Λθ) over all columns and thresholds."""
     X, y = made_up(60, 2, seed=3)
     model = SurvivalForest(40, min_samples_leaf=5, min_expected_events=0.0, max_features=1.0, random_state=0).fit(X, y)
-    hazard, event = hazard_of(X, y), y["event"].astype(float)
+    hazard, event = hazard_of(y), y["event"].astype(float)
     for tree, weight in drawn_for(model, y):
         best = -np.inf, 0, 0.0
         for column in range(2):
@@ -66,7 +47,7 @@ def test_the_first_split_is_the_best_one_of_the_formula():
 def test_a_leaf_has_its_events_over_those_expected():
     X, y = made_up(100, step=0.1)
     model = SurvivalForest(5, random_state=0).fit(X, y)
-    hazard, event = hazard_of(X, y), y["event"].astype(float)
+    hazard, event = hazard_of(y), y["event"].astype(float)
     for tree, weight in drawn_for(model, y):
         leaf = tree.apply(X)
         for node in np.unique(leaf[weight > 0]):
@@ -80,15 +61,14 @@ def test_the_risk_is_the_mean_over_trees():
     X, y = made_up(100)
     model = SurvivalForest(7, random_state=0).fit(X, y)
     trees = np.mean([tree.predict(X) for tree in model.estimators_], axis=0)
-    np.testing.assert_allclose(np.exp(model.predict(X)), trees, rtol=1e-12)
+    assert_allclose(np.exp(model.predict(X)), trees, rtol=1e-12)
 
 
 def test_the_baseline_is_of_the_risks_of_trees_that_did_not_see_a_row():
     X, y = made_up(150)
     model = SurvivalForest(100, min_events_per_step=1, random_state=0).fit(X, y)
-    sums = np.sum(
-        [np.where(drawn == 0, (tree.predict(X), np.ones(150)), 0) for tree, drawn in drawn_for(model, y)], axis=0
-    )
+    seen = drawn_for(model, y)
+    sums = np.sum([np.where(drawn == 0, (tree.predict(X), np.ones(150)), 0) for tree, drawn in seen], axis=0)
     risk = sums[0] / sums[1]
     for time, hazard in zip(model.baselines_[None].times[:20], model.baselines_[None].cumulative_hazard, strict=False):
         steps = [
@@ -114,31 +94,7 @@ def test_strata_have_baselines_of_their_own_and_order_of_their_names_does_not_ma
     forest = SurvivalForest(20, random_state=0).fit(X, y, strata=strata)
     assert set(forest.baselines_) == {"a", "b"}
     again = SurvivalForest(20, random_state=0).fit(X, y, strata=np.where(strata == "a", 0, 1))
-    np.testing.assert_array_equal(forest.predict_survival(X, [0.2], "a"), again.predict_survival(X, [0.2], 0))
-
-
-def test_rows_that_left_before_the_first_event_change_nothing_but_the_rows_drawn():
-    X, y = made_up(100)
-    early = y["time"] < np.sort(y["time"][y["event"]])[0]
-    assert hazard_of(X, y)[early].sum() == 0
-    y["event"][np.argsort(y["time"])[:10]] = False
-    forest = SurvivalForest(50, random_state=0).fit(X, y)
-    assert np.isfinite(forest.predict(X)).all()
-
-
-def test_threads_change_nothing():
-    X, y = made_up(100)
-    one, two = (SurvivalForest(9, random_state=0, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
-    np.testing.assert_array_equal(one.predict(X), two.predict(X))
-
-
-def test_a_single_tree_leaves_rows_unseen_and_works():
-    X, y = made_up(100)
-    forest = clone(SurvivalForest(1, random_state=0)).fit(X, y)
-    np.testing.assert_array_equal(np.exp(forest.predict(X)), np.exp(np.log(forest.estimators_[0].predict(X))))
-    expected = np.diagonal(forest.predict_cumulative_hazard(X[y["event"]], y["time"][y["event"]])).sum()
-    assert expected == pytest.approx(y["event"].sum(), rel=0.5)
-    assert len(np.unique(forest.predict(X))) > 1
+    assert_array_equal(forest.predict_survival(X, [0.2], "a"), again.predict_survival(X, [0.2], 0))
 
 
 def test_trees_are_grown_of_few_events():

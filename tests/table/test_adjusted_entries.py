@@ -165,12 +165,6 @@ def test_another_unit_is_never_clipped(encode, factor, rule, rng):
     assert "among fewer than 20 entries nobody can tell" in told
 
 
-def test_half_a_table_in_another_unit_is_refused(encode, rng):
-    dose = rng.uniform(4, 9, 60)
-    dose[::2] *= 1000
-    refusal("SCHEMA_RANGE", encode, {"dose": dose}, number())
-
-
 def test_one_of_few_numbers_may_be_an_exception_that_is_not_far(encode):
     assert encode({"dose": [19.0]}, number()).X.tolist() == [[10]]
     told = refusal("SCHEMA_RANGE", encode, {"dose": [5.0, 21.0]}, number())
@@ -229,11 +223,6 @@ IMPOSSIBLE = {
 def test_rules_that_cannot_be_are_refused_with_the_reason(case):
     make, entries, words = IMPOSSIBLE[case]
     assert words in refusal("SPEC_INVALID", make, **entries)
-
-
-def test_two_columns_of_the_matrix_cannot_have_one_name(make_project):
-    columns = (category(), Column(name="ward=other", kind="number", minimum=0, maximum=1))
-    assert "same name: ward=other" in refusal("SPEC_INVALID", make_project, columns=columns)
 
 
 def test_rules_come_back_from_the_file_and_those_that_refuse_are_not_in_it(make_project, keys, write):

@@ -265,12 +265,6 @@ def test_a_partys_spelling_is_read_as_the_agreed_one(change, form, level):
     assert ("kind" in found.adjusted.to_dict()["columns"]) == bool(n_respelt)
 
 
-def test_names_of_columns_are_the_same_in_any_form_of_unicode():
-    project, _ = draft({"größe": NUMBERS * 3})
-    table = pd.DataFrame({unicodedata.normalize("NFD", "größe"): NUMBERS, "age": 50.0})
-    assert encode_table(project, table, where="a.csv").n_rows == 40
-
-
 def test_rare_levels_are_said():
     told = draft({"ward": text("west", rest=["north", "south"])})[1]
     assert "categories in fewer than 10 rows, 'west' (1 times): kept; if you remove it" in told["rare"]

@@ -167,19 +167,9 @@ def test_merges_that_make_no_sense_are_refused(merged, words):
         Task(kind="classification", target="ill", classes=("no", "yes"), merged=merged)
 
 
-def test_targets_of_a_regression_stay_to_the_last_bit(regression, table):
-    target = encode_table(regression, table, where="table").target
-    assert target.dtype == np.float64
-    assert target.tobytes() == table["stay"].to_numpy().tobytes()
-
-
 def test_columns_may_be_numbered(make_project):
     """Names in a data frame may be numbers; in the project they are text."""
     made = tuple(Column(name=str(j), kind="number", minimum=0, maximum=9) for j in range(3))
     project = make_project(columns=made, max_components=1)
     X = encode_table(project, pd.DataFrame(np.eye(3)), where="table", with_target=False).X
     assert_array_equal(X, np.eye(3))
-
-
-def test_what_is_printed_holds_no_entry(project, table):
-    assert repr(encode_table(project, table, where="table")) == "EncodedTable(n_rows=60)"

@@ -6,8 +6,6 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from datacollab.errors import ExchangeError
 from datacollab.table import Adjustments, Column, encode_table
@@ -33,12 +31,6 @@ def test_all_missing_columns_are_named_with_what_they_might_be_called(project, t
     assert "'dose' (there is 'doses')" in message
     assert "'ward'" in message
     assert "Station" not in message
-
-
-def test_the_target_is_missing_where_it_is_wanted_only(project, table):
-    without = table.drop(columns="ill")
-    assert "'ill'" in refusal(project, without, "SCHEMA_MISSING_COLUMN")
-    assert encode_table(project, without, where="patients.csv", with_target=False).n_rows == 60
 
 
 def test_a_column_that_is_there_twice(project, table):
@@ -116,38 +108,34 @@ def test_a_mix_up_of_units_is_recognised(make_project, low, high, unit, found, w
         assert f" {entry:g}" not in message.replace(f"{low:g} to {high:g}", "")
 
 
+UMOL = "divided by 88.4 (creatinine, umol/L to mg/dL)"
+
+
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "low", "high", "numbers", "words"),
     [
-        ("creatinine", "divided by 88.4 (creatinine, umol/L to mg/dL)"),
-        ("S-Kreatinin", "divided by 88.4 (creatinine, umol/L to mg/dL)"),
-        ("Cholesterin_total", "divided by 38.67 (cholesterol, mg/dL to mmol/L)"),
+        ("creatinine", 0.2, 20.0, [53.0, 80.0, 106.0, 350.0], UMOL),
+        ("S-Kreatinin", 0.2, 20.0, [53.0, 80.0, 106.0, 350.0], UMOL),
+        ("Cholesterin_total", 0.2, 20.0, [53.0, 80.0, 106.0, 350.0], "divided by 38.67 (cholesterol, mg/dL to mmol/L)"),
+        # Multiplied by 0.01 the median would be at the middle of the range.
+        ("creatinine", 0.1, 1.5, [53.0, 80.0, 106.0], UMOL),
+        # Divided by cholesterol's 38.67 these would fit; creatinine they are not by any unit that is known.
+        ("creatinine", 15.0, 40.0, [800.0, 1000.0, 1200.0], None),
     ],
 )
-def test_a_conversion_of_another_substance_is_never_named(make_project, name, words):
-    column = Column(name=name, kind="number", minimum=0.2, maximum=20.0)
+def test_the_columns_own_conversion_is_named_and_none_of_another_substance(
+    make_project, name, low, high, numbers, words
+):
+    column = Column(name=name, kind="number", minimum=low, maximum=high)
     project = make_project(columns=(column,), max_components=1)
-    message = refusal(project, pd.DataFrame({name: [53.0, 80.0, 106.0, 350.0] * 10}), "SCHEMA_RANGE", with_target=False)
-    assert f"would fit if they were {words}. That is" in message
+    message = refusal(project, pd.DataFrame({name: numbers * 10}), "SCHEMA_RANGE", with_target=False)
     named = [each for each in ("(glucose", "(cholesterol", "(creatinine") if each in message]
-    assert named == [words[words.index("(") :].split(",")[0]]
-
-
-def test_the_columns_own_conversion_goes_before_one_that_fits_better(make_project):
-    """Multiplied by 0.01 the median would be at the middle of the range; creatinine is divided by 88.4."""
-    column = Column(name="creatinine", kind="number", minimum=0.1, maximum=1.5)
-    project = make_project(columns=(column,), max_components=1)
-    message = refusal(project, pd.DataFrame({"creatinine": [53.0, 80.0, 106.0]}), "SCHEMA_RANGE", with_target=False)
-    assert "would fit if they were divided by 88.4 (creatinine, umol/L to mg/dL). That is" in message
-
-
-def test_a_conversion_of_another_substance_is_not_named_if_it_alone_fits(make_project):
-    """Divided by cholesterol's 38.67 these would fit; creatinine they are not by any unit that is known."""
-    column = Column(name="creatinine", kind="number", minimum=15.0, maximum=40.0)
-    project = make_project(columns=(column,), max_components=1)
-    message = refusal(project, pd.DataFrame({"creatinine": [800.0, 1000.0, 1200.0]}), "SCHEMA_RANGE", with_target=False)
-    assert "may be in another unit" in message
-    assert "would fit" not in message
+    if words is None:
+        assert "may be in another unit" in message
+        assert "would fit" not in message
+    else:
+        assert f"would fit if they were {words}. That is" in message
+        assert named == [words[words.index("(") :].split(",")[0]]
 
 
 def test_a_few_outliers_are_no_mix_up_of_units(make_project):
@@ -164,25 +152,6 @@ def test_the_bounds_are_inside(make_project):
     for outside in (np.nextafter(1.1, 0), np.nextafter(2.5, 3)):
         table = pd.DataFrame({"height": [1.7, outside]})
         assert "1 of 2 rows" in refusal(project, table, "SCHEMA_RANGE", with_target=False)
-
-
-def test_infinity_is_outside_and_no_unit(make_project):
-    table = pd.DataFrame({"height": [np.inf, -np.inf]})
-    message = refusal(heights(make_project, 1.0, 2.5), table, "SCHEMA_RANGE", with_target=False)
-    assert "2 of 2 rows" in message
-    assert "may be in another unit" in message
-
-
-@given(
-    factor=st.sampled_from([10.0, 100.0, 1000.0, 0.1, 0.01, 0.001]),
-    numbers=st.lists(st.floats(40, 60), min_size=1, max_size=30),
-)
-def test_a_power_of_ten_is_found_for_any_numbers(make_project, factor, numbers):
-    """Where the range is narrow no other conversion fits."""
-    project = heights(make_project, 39.0, 61.0)
-    table = pd.DataFrame({"height": np.array(numbers) / factor})
-    message = refusal(project, table, "SCHEMA_RANGE", with_target=False)
-    assert f"Nearly all would fit if they were multiplied by {factor:g}." in message
 
 
 def test_unknown_categories_are_counted_not_quoted(project, table):
@@ -259,9 +228,8 @@ def test_rows_count_from_the_beginning_of_the_file(project, regression, table, c
     agreed, spoilt = (regression if name == "stay" else project), table.assign(**{name: entries})
     assert " 2 of 60 rows (the first: row 42)" in refusal(agreed, spoilt, code)
     assert " 2 of the first 60 rows (the first: row 42)" in refusal(agreed, spoilt, code, before=Adjustments())
-    assert " 2 of the first 1060 rows (the first: row 1042)" in refusal(
-        agreed, spoilt, code, before=Adjustments(n_rows=1000)
-    )
+    later = refusal(agreed, spoilt, code, before=Adjustments(n_rows=1000))
+    assert " 2 of the first 1060 rows (the first: row 1042)" in later
 
 
 def test_one_run_names_all_columns_that_do_not_fit(project, table):

@@ -10,6 +10,9 @@ import zipfile
 import numpy as np
 import openpyxl
 import pandas as pd
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -198,14 +201,6 @@ def test_other_columns_decide_what_stands_before_three_digits(write):
         assert read_table(write("t.csv", contents))["a"][0] == expected
 
 
-def test_a_project_decides_where_a_table_alone_would_be_asked_about(write, project):
-    """Columns without a name are not the project's, and its ward 1,234 is a category."""
-    rows = ",age,ward,dose,sex,ill,\n7,40,south,2,f,no,x\n3,41,1,3,m,no,y\n"
-    path = write("t.csv", rows)
-    assert "column 1 has no name" in asked(path)
-    assert list(read_table(path, schema=project)) == ["age", "ward", "dose", "sex", "ill"]
-
-
 def test_one_entry_that_is_no_number_is_left_for_the_project_to_refuse(write, project):
     path = write("t.csv", "age;ward;dose;sex;ill\n40;south;2,5;f;no\n41;north;#DIV/0!;m;no\n")
     for table in (read_table(path, schema=project), *table_batches(path, schema=project)):
@@ -366,3 +361,19 @@ def test_damaged_workbooks_are_refused(workbook, tmp_path):
         assert "None" not in str(caught.value)
     with pytest.raises(ExchangeError, match="no visible sheet with contents"):
         read_table(workbook([]))
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather"])
+def test_an_index_with_a_name_is_a_column_and_another_is_left_out(table, project, tmp_path, suffix):
+    path = tmp_path / f"t.{suffix}"
+    indexed = table.set_index(pd.Index([datetime.date(2026, 1, 1)] * len(table), name="day"))
+    feather.write_feather(pa.Table.from_pandas(indexed), path) if suffix == "feather" else indexed.to_parquet(path)
+    assert list(read_table(path, schema=project)) == ["day", *table]
+    shuffled = table.iloc[[3, 1, 2]]
+    for metadata in (pa.Table.from_pandas(shuffled).schema.metadata, None):
+        stored = pa.Table.from_pandas(shuffled).replace_schema_metadata(metadata)
+        assert "__index_level_0__" in stored.column_names
+        feather.write_feather(stored, path) if suffix == "feather" else pq.write_table(stored, path)
+        read, line, _ = understood(path)
+        pd.testing.assert_frame_equal(read, shuffled.reset_index(drop=True))
+        assert "an index without a name is left out" in line
