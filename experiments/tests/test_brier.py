@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from sksurv import metrics
 from sksurv.datasets import load_whas500
 
-from datacollab.errors import NumericalError
 from datacollab.survival import CoxRegression, kaplan_meier
 from datacollab.targets import survival_target
 from datacollab_experiments.downstream.brier import brier_score, censoring_weights, mean_brier_score
@@ -66,17 +65,3 @@ def test_the_brier_score_of_one_curve_for_all(y, survival):
     S, (km,) = np.full((len(y), 1), survival), kaplan_meier(y)([t])
     expected = survival**2 * (1 - km) + (1 - survival) ** 2 * km
     assert brier_score(y, y, S, [t])[0] == pytest.approx(expected, abs=1e-12)
-
-
-def test_times_that_nobody_reached_are_refused():
-    y = survival_target([1, 0, 1, 0], [1.0, 2.0, 3.0, 4.0])
-    later = survival_target([1, 1], [5.0, 6.0])
-    with pytest.raises(NumericalError, match="1 of 1 times are beyond the longest"):
-        brier_score(y, later, np.full((2, 1), 0.5), [5.5])
-    ended = survival_target([1, 0], [1.0, 4.0])
-    with pytest.raises(NumericalError, match="No training row is observed beyond"):
-        brier_score(ended, later, np.full((2, 1), 0.5), [4.0])
-    with pytest.raises(ValueError, match="rows by times"):
-        brier_score(y, y, np.full((4, 1), 1.5), [2.0])
-    with pytest.raises(ValueError, match="ascending"):
-        mean_brier_score(y, y, np.full((4, 2), 0.5), [2.0, 1.0])

@@ -1,27 +1,26 @@
 import json
-import os
-import signal
-import subprocess
-import sys
 from functools import partial
 
 import pytest
 from sklearn.ensemble import RandomForestClassifier
+from typer import Typer
 from typer.testing import CliRunner
 
 from datacollab import datasets
-from datacollab.cli._app import app
 from datacollab_experiments import paper as experiments
+from datacollab_experiments.commands import register
 
 SMALL = [
     "compare", "--obfuscator", "pca", "--seeds", "2", "--parties", "3", "--rows", "30", "--components", "5",
     "--method", "LTI", "--method", "KTI", "--anchors", "100", "--sources", "50", "--test-rows", "100",
 ]  # fmt: skip
 METHODS = ["Local", "Local+Public", "LTI", "KTI", "Central"]
+APP = Typer()
+register(APP)
 
 
 def run(*arguments, **environment):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment or None)
+    return CliRunner().invoke(APP, [str(argument) for argument in arguments], env=environment or None)
 
 
 @pytest.fixture
@@ -75,29 +74,6 @@ def test_json_is_all_that_stdout_has(tmp_path, environment):
     assert all(len(row["values"]) == 2 for row in told["results"])
     # Without a terminal there is no bar; with one, it is on the other stream.
     assert ("trial 1 of 2" in result.stderr) == bool(environment)
-
-
-@pytest.mark.usefixtures("quick")
-def test_quiet_is_quiet_also_on_a_terminal(tmp_path):
-    result = run(*SMALL, "--output", tmp_path, "--json", "--quiet", FORCE_COLOR="1")
-    assert result.exit_code == 0
-    assert result.stderr == ""
-
-
-@pytest.mark.usefixtures("quick")
-def test_one_seed_shows_no_interval(tmp_path):
-    result = run(*SMALL, "--output", tmp_path, "--seeds", "1")
-    assert result.exit_code == 0
-    assert "nan" not in result.stdout
-    assert "±" not in result.stdout
-    assert "not told apart" in result.stdout
-
-
-@pytest.mark.usefixtures("quick")
-def test_a_method_named_twice_or_by_default_comes_once(tmp_path):
-    result = run(*SMALL, "--method", "LTI", "--method", "Local", "--output", tmp_path, "--seeds", "1", "--json")
-    assert result.exit_code == 0, result.output
-    assert [row["method"] for row in json.loads(result.stdout)["results"]] == METHODS
 
 
 @pytest.mark.usefixtures("untouched_data")
@@ -161,45 +137,6 @@ def test_an_interruption_exits_with_130_and_says_what_there_is(tmp_path, monkeyp
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.usefixtures("quick")
-def test_an_interruption_while_writing_does_not_claim_that_nothing_was_written(tmp_path, monkeypatch):
-    def interrupted(*given, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(experiments.Comparison, "as_dict", interrupted)
-    result = run(*SMALL, "--output", tmp_path)
-    assert result.exit_code == 130
-    assert "may be incomplete" in result.stderr
-    assert "Nothing" not in result.stderr
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT that can be sent to one process")
-@pytest.mark.slow
-def test_ctrl_c_in_the_middle_of_the_work(tmp_path):
-    """The program says when it loads data, and then waits for the signal that a terminal sends on Ctrl-C."""
-    program = f"""
-import signal, sys, time
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from datacollab import datasets
-from datacollab.cli import main
-def load(*given, **options):
-    print("loading", flush=True)
-    time.sleep(60)
-datasets.load = load
-sys.argv = ["datacollab", *{SMALL!r}, "--output", {str(tmp_path / "output")!r}]
-main()
-"""
-    with subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout.readline() == "loading\n"
-        process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=600)
-    assert process.returncode == 130
-    assert told.strip().startswith("datacollab: interrupted. Nothing was written")
-    assert "Traceback" not in told
-
-
 def assert_one_line(result, *words):
     assert result.exit_code == 1, result.output
     assert isinstance(result.exception, SystemExit)
@@ -208,14 +145,3 @@ def assert_one_line(result, *words):
     assert result.stderr.count("\n") == 1
     for word in words:
         assert word in result.stderr
-
-
-@pytest.mark.slow
-def test_an_error_reaches_the_shell_as_one_line_and_1():
-    told = subprocess.run(
-        [sys.executable, "-c", "from datacollab.cli import main; main()", "compare", "--method", "PCA"],
-        capture_output=True, text=True, check=False, env={**os.environ, "NO_COLOR": "1"},
-    )  # fmt: skip
-    assert told.returncode == 1
-    assert told.stderr.startswith("datacollab: Unknown method 'PCA'")
-    assert told.stderr.count("\n") == 1

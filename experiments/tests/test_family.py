@@ -2,7 +2,6 @@
 
 import csv
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -12,10 +11,9 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 
 import datacollab as dc
-from datacollab.party import GaussianMechanism
 from datacollab_experiments.family import __main__ as family
 from datacollab_experiments.family import alignment, feddcl, nri, privacy, quasi, shapley
-from datacollab_experiments.family.claims import FamilyRow, at_least, at_most
+from datacollab_experiments.family.claims import at_least, at_most
 from datacollab_experiments.family.dealing import block_shares, draw_rotation
 from datacollab_experiments.pays.intervals import Difference
 
@@ -33,43 +31,6 @@ from datacollab_experiments.pays.intervals import Difference
 )
 def test_the_whole_interval_decides(claim, interval, verdict):
     assert claim.verdict(Difference(np.mean(interval), *interval)) == verdict
-
-
-def test_members_with_figures_of_one_name_keep_their_own():
-    rows = [FamilyRow("A paper.", "ours", "table", "accuracy", "–", (at_least(0.0, "Local"),))]
-    members = [ModuleType(name, f"{name}.") for name in ("one", "other")]
-    found = {}
-    for member, local in zip(members, (0.25, 0.75), strict=True):
-        member.ROWS = rows
-        found[member] = {
-            ("table", "ours", "accuracy"): {0: 0.5, 1: 0.5},
-            ("table", "Local", "accuracy"): {0: local, 1: local},
-        }
-    page = family.report_text(found, small=False)
-    assert "| 0.250 [0.250, 0.250] | – | held: above Local (0.250 [0.250, 0.250]) |" in page
-    assert "| 0.750 [0.750, 0.750] | – | not held: above Local (-0.250 [-0.250, -0.250]) |" in page
-    assert page.split("## References")[1].strip() == "1. A paper."
-
-
-def test_the_page_begins_with_counts_and_says_what_was_unfair():
-    hidden, told = "The other one was tuned.", "This one was tuned."
-    member = ModuleType("one", "one.")
-    member.ROWS = [
-        FamilyRow("A paper.", "ours", "table", "accuracy", "–", (at_least(0.0), at_least(1.0)), told),
-        FamilyRow("A paper.", "ours", "other table", "accuracy", "–", (at_least(0.0),)),
-        FamilyRow("A paper.", "theirs", "table", "accuracy", "–", (at_least(0.0),), hidden),
-    ]
-    scores = {("table", name, "accuracy"): {0: 0.5, 1: 0.5, 2: 0.6} for name in ("ours", "theirs")}
-    scores["other table", "ours", "accuracy"] = {0: -1.0, 1: 0.0, 2: 7.0}
-    page = family.report_text({member: scores}, small=False)
-    assert page.split("\n\n")[1].startswith(
-        "Of 4 claims about the family's other methods, 2 are seen on public data, 1 are not, and 1 stay open."
-    )
-    assert "- **Seen here.** ours meets 1 of 3. theirs meets 1 of 1.\n" in page
-    assert f"- **Not seen here.** ours misses 1 of 3. {told}\n" in page
-    assert "- **Open.** ours leaves open 1 of 3.\n" in page
-    assert "| other table | accuracy | – | 2.000 [-8.828, 12.828] | 0.000 |" in page
-    assert hidden not in page
 
 
 def test_the_committed_page_is_that_of_its_rows():
@@ -161,31 +122,11 @@ def test_gradients_are_those_of_the_log_loss_and_clipped_row_by_row():
     np.testing.assert_allclose(privacy.gradients(W, X, Y, 0.5), naive)
 
 
-def test_descent_without_noise_does_not_depend_on_whose_rows_they_are():
-    rng = np.random.default_rng(2)
-    X, y = rng.normal(size=(30, 3)), rng.integers(4, size=30)
-    split = privacy.private_descent([(X[:8], y[:8]), (X[8:], y[8:])], 4, 0.0, 5, 1.0, rng)
-    np.testing.assert_allclose(split, privacy.private_descent([(X, y)], 4, 0.0, 5, 1.0, rng))
-
-
 def test_noise_of_rounds_is_that_of_dp_accounting():
     accountant = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     sigma = privacy.noise_of_rounds(8.0, 1e-5, 30)
     rounds = accountant.from_gaussian_mechanism(sigma, sensitivity=2.0, value_discretization_interval=1e-3)
     assert rounds.self_compose(30).get_epsilon_for_delta(1e-5) == pytest.approx(8.0, abs=0.05)
-
-
-def test_rows_of_dc_dp_have_the_noise_of_their_guarantee():
-    rng = np.random.default_rng(3)
-    anchor, X = rng.normal(size=(100, 5)), rng.normal(size=(4000, 5))
-    party = dc.Party("a", dc.obfuscator("pca", 3), fit_on=anchor, defences=[GaussianMechanism(1.0, 1e-5)])
-    share = party.fit(X, np.zeros(4000)).share(anchor)
-    seen = share.anchor_representation
-    clip = np.median(np.linalg.norm(seen - seen.mean(axis=0), axis=1))
-    sigma = privacy.noise_of_rounds(1.0, 1e-5, 1) * clip
-    # Clipped rows add at most clip² to a sum of variances; four standard errors of the noise's own.
-    total = share.representation.var(axis=0).sum()
-    assert 3 * sigma**2 * (1 - 4 * np.sqrt(2 / 12000)) < total < (3 * sigma**2 + clip**2) * (1 + 4 * np.sqrt(2 / 12000))
 
 
 def test_quasi_experiment_of_all_components_is_that_of_all_rows():

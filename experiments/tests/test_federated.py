@@ -6,23 +6,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 
 FEDERATED = Path(__file__).resolve().parents[1] / "federated"
 sys.path.insert(0, str(FEDERATED))
 
-import compare  # noqa: E402
 import draws  # noqa: E402
-from averaging import average, federated_averaging, local_update  # noqa: E402
-from mlp import N_CLASSES, Settings, accuracy, gradient, initial_parameters, probabilities, train  # noqa: E402
-from perceptron import Perceptron  # noqa: E402
+from averaging import federated_averaging, local_update  # noqa: E402
+from mlp import N_CLASSES, Settings, gradient, initial_parameters, probabilities, train  # noqa: E402
 from run_datacollab import COLLABORATIONS, exchange, measure_baseline, measure_collaboration, models  # noqa: E402
-
-import table  # noqa: E402
 
 
 @pytest.fixture
@@ -62,16 +54,6 @@ def test_gradient_is_the_slope_of_the_cross_entropy(rows):
             assert_allclose(slopes[index], slope, rtol=1e-5, atol=1e-9)
 
 
-def test_training_learns_and_leaves_its_start_alone(rows):
-    X, y = rows
-    start = initial_parameters(6, seed=0)
-    kept = [array.copy() for array in start]
-    trained = train(start, X, y, Settings(0.1, 300, 10), np.random.default_rng(0))
-    assert accuracy(trained, X, y) > 0.95 > accuracy(start, X, y)
-    for array, before in zip(start, kept, strict=True):
-        assert_array_equal(array, before)
-
-
 def test_one_party_alone_just_trains_on(rows):
     settings, parameters = Settings(0.1, 2, 10), initial_parameters(6, seed=0)
     federated = list(federated_averaging(parameters, [rows], settings, n_rounds=3, seed=5))
@@ -93,23 +75,6 @@ def test_one_full_step_at_each_party_is_gradient_descent_on_the_combined_rows(ro
         assert_allclose(ours, theirs, atol=1e-6)
 
 
-@given(
-    arrays(np.float32, (3, 2, 4), elements=st.floats(-10, 10, width=32)),
-    st.lists(st.integers(1, 1000), min_size=3, max_size=3),
-)
-def test_average_is_the_weighted_mean(updates, weights):
-    (mean,) = average([[update] for update in updates], weights)
-    assert_allclose(mean, np.average(updates.astype(np.float64), axis=0, weights=weights), atol=1e-4)
-
-
-def test_perceptron_is_the_same_after_clone_and_standardises_where_asked(rows):
-    X, y = rows
-    model = Perceptron(0.1, 20, 10, standardize=True, seed=3)
-    predicted = model.fit(X, y).predict(X)
-    assert_array_equal(clone(model).fit(X, y).predict(X), predicted)
-    assert np.mean(clone(model).fit(1000 * X + 5, y).predict(1000 * X + 5) == predicted) > 0.9
-
-
 def test_rows_of_the_development_draw_are_in_no_other():
     n_rows = 14_000
     numbers = np.arange(n_rows, dtype=float)[:, None]
@@ -126,37 +91,6 @@ def test_rows_of_the_development_draw_are_in_no_other():
     assert all(development.isdisjoint(used(seed)) for seed in range(3))
 
 
-def test_a_draw_survives_its_file(tmp_path, small_draw):
-    draws.write(tmp_path / "draw.npz", small_draw)
-    read = draws.read(tmp_path / "draw.npz")
-    assert read.seed == small_draw.seed
-    for name in ("X", "y", "X_public", "y_public", "X_test", "y_test"):
-        assert_array_equal(getattr(read, name), getattr(small_draw, name))
-
-
-def test_one_job_for_each_setting_reaches_its_last_checkpoint():
-    slow, fast = ({"learning_rate": rate, "epochs": 1, "batch_size": 10} for rate in (0.1, 0.3))
-    tuned = {"1": fast, "10": slow, "100": slow}
-    jobs = compare.averaging_jobs(Path("draw.npz"), None, tuned, split="iid", seed=0, method="FedAvg")
-    assert [(job["settings"], job["checkpoints"]) for job in jobs] == [(fast, [1]), (slow, [10, 100])]
-    assert len({job["name"] for job in jobs}) == 2
-
-
-def test_store_computes_once(tmp_path):
-    calls = []
-    for _ in range(2):
-        result = compare.Store(tmp_path).get("x", lambda: calls.append(1) or {"a": 1})
-    assert result == {"a": 1}
-    assert len(calls) == 1
-
-
-def test_tuning_prefers_the_better_setting_at_each_number_of_rounds(small_draw, monkeypatch):
-    good, hopeless = Settings(0.1, 1, 10), Settings(1e-9, 1, 10)
-    monkeypatch.setattr(compare, "FEDERATED_GRID", [hopeless, good])
-    tuned = compare.tune_averaging(small_draw, initial_parameters(20, seed=0), (1, 4))
-    assert [Settings(**settings) for settings in tuned.values()] == [good, good]
-
-
 def test_bytes_of_a_collaboration_are_those_of_its_arrays(small_draw):
     way = COLLABORATIONS[0]
     exchanged = exchange(way, small_draw)
@@ -171,28 +105,3 @@ def test_bytes_of_a_collaboration_are_those_of_its_arrays(small_draw):
     alone = measure_baseline("Local", models(settings, 0, standardize=False)["RF"], small_draw)
     assert 0.5 < measured["accuracy"] <= 1
     assert 0.3 < alone["accuracy"] <= 1
-
-
-def test_table_has_a_line_for_each_measurement_and_a_column_for_each_split():
-    def results(score):
-        return {
-            "Central/MLP": {"accuracy": score, "seconds": 1},
-            "Local/MLP": {"accuracy": score, "seconds": 1},
-            "DC-pca-16-KTI+TSL+Center-labelled/RF": {"accuracy": score, "bytes": 2e6, "seconds": 1},
-            "FedAvg/100": {"accuracy": score, "bytes": 3e6, "seconds": 1},
-            "FedAvg/5": {"accuracy": score, "bytes": 4e6, "seconds": 1},
-        }
-
-    measured = {"iid": [results(0.5), results(0.7)], "label-skew": [results(0.1), results(0.1)]}
-    text = table.render({"measured": measured, "largest_difference_from_loop": 0.0})
-    lines = [line for line in text.splitlines() if line.startswith("|")][2:]
-    assert [line.split(" | ")[0].removeprefix("| ") for line in lines] == [
-        "Local",
-        "FedAvg",
-        "FedAvg",
-        "DC, PCA 16, KTI+TSL+Center",
-        "Central",
-    ]
-    assert [line.split(" | ")[3] for line in lines] == ["0", "5", "100", "1", "0"]
-    assert "0.600 ± 0.141 | 0.100 ± 0.000" in lines[3]
-    assert "| 2.0 |" in lines[3]

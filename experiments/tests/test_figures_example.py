@@ -11,15 +11,14 @@ import pytest
 from matplotlib.image import imread
 from sklearn.ensemble import RandomForestClassifier
 
-from datacollab_experiments.paper import _trial
-
 EXAMPLE = Path(__file__).parents[1] / "examples" / "figures_of_the_paper.py"
 
 
 @pytest.mark.nightly
 def test_the_papers_figures(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_trial, "RandomForestClassifier", partial(RandomForestClassifier, 20))  # for time
+    quick = partial(RandomForestClassifier, 20)
+    monkeypatch.setattr("datacollab_experiments.paper._trial.RandomForestClassifier", quick)
     plt.switch_backend("agg")
     with plt.rc_context():
         runpy.run_path(str(EXAMPLE), run_name="__main__")

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 
 from datacollab import KTI
 from datacollab_experiments.solvers import gap, oracles
@@ -33,26 +32,9 @@ def test_the_gaps_are_those_of_the_objective(tmp_path, anchors):
     assert of_exact == pytest.approx(exact.objective_, rel=1e-9)
 
 
-def test_fits_are_named_by_their_landmarks():
-    assert gap.integrator(None).solver == "exact"
-    assert gap.integrator(gap.AUTO).n_landmarks is None
-    assert gap.integrator(50).n_landmarks == 50
-
-
 def test_one_fit_is_printed(tmp_path, anchors, capsys):
     np.savez(tmp_path / "anchors.npz", allow_pickle=False, **anchors)
     assert gap.main(["--fit", str(tmp_path / "anchors.npz"), "--landmarks", "40"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["landmarks"] == 40
     assert told["cpu"] > 0
-
-
-@pytest.mark.nightly
-def test_the_table_has_a_line_for_each_number_of_landmarks(monkeypatch, capsys):
-    monkeypatch.setattr(gap, "load_table", lambda name, data_dir: load_digits(return_X_y=True))
-    command = ["--kinds", "pca", "--n-anchors", "350", "--pairs", "1", "--landmarks", "60", "350"]
-    assert gap.main(command) == 0
-    table = capsys.readouterr().out.split("Medians of 1 pairs, 1 thread(s) of BLAS.")[1]
-    few, all_rows = (line.split("|") for line in table.splitlines() if line.startswith("| pca"))
-    assert float(few[5]) > 1e-3 > 1e-4 > abs(float(all_rows[5]))
-    assert float(few[6]) > 1e-3 > 1e-4 > abs(float(all_rows[6]))

@@ -17,12 +17,11 @@ from datacollab_experiments.pays.settings import Setting
 from datacollab_experiments.pays.tables import load_table
 from datacollab_experiments.sums.attacks import N_PUBLIC, N_WIDE, Scene, draw_world
 from datacollab_experiments.sums.membership import Membership
-from datacollab_experiments.sums.plan import ALIKE, ALONE, ROSTERS, SETTINGS, Roster, candidates, rule_for
+from datacollab_experiments.sums.plan import ALIKE, ROSTERS, Roster, rule_for
 from datacollab_experiments.sums.playing import (
     common_map,
     exact_total,
     noise_factor,
-    play,
     rows_of_total,
     statistic_of,
 )
@@ -38,7 +37,6 @@ def drawn():
     return draw(load_table("breast-cancer"), SMALL, 0)
 
 
-THREE = Roster(3, 1)
 TEN = Roster(10, 1)
 
 
@@ -54,17 +52,6 @@ def read(scene, noise):
     return found
 
 
-def test_there_are_24_settings_that_count():
-    assert len(SETTINGS) == 24
-    assert sum(setting.labelled for setting in SETTINGS) == 12
-    assert sum(setting.dataset in ALIKE for setting in SETTINGS) == 8
-
-
-@pytest.mark.parametrize("alike", [True, False])
-def test_the_rule_is_one_of_the_candidates(alike):
-    assert rule_for(alike=alike) in candidates(alike=alike)
-
-
 def test_without_noise_the_total_is_one_ridge_on_all_rows(drawn):
     common, unit = common_map(drawn, 32)
     statistic = statistic_of(drawn, 32, 0.0)
@@ -78,15 +65,6 @@ def test_without_noise_the_total_is_one_ridge_on_all_rows(drawn):
     assert_allclose(model.coefficients, one.coef_.T * model.reliability, atol=1e-8)
     means = statistic.encode(y).mean(axis=0)
     assert_allclose(model.intercept, means + (one.intercept_ - means) * model.reliability, atol=1e-8)
-
-
-def test_who_holds_which_rows_changes_nothing_that_is_play(drawn):
-    X = np.vstack([own.X for own in drawn.parties.values()])
-    y = np.concatenate([own.y for own in drawn.parties.values()])
-    parties = {name: Rows(X[k::4], y[k::4]) for k, name in enumerate(drawn.parties)}
-    before = [score for *_, score in play(drawn, [RULE])]
-    after = [score for *_, score in play(replace(drawn, parties=parties), [RULE])]
-    assert_allclose(before, after, atol=1e-9)
 
 
 @pytest.mark.parametrize(("n_parties", "others"), [(10, 5), (5, 2), (3, 2), (4, 2)])
@@ -125,39 +103,6 @@ def test_worst_rosters_together_see_noise_s_and_reckon_with_it(roster, target, m
     assert_allclose(np.mean(squares), 1, atol=0.3)
 
 
-def test_an_analyst_alone_has_no_party_with_it():
-    attackers = {attacker for attacker, *_ in scene(60, roster=ALONE).read(RULE)}
-    assert attackers == {"analyst"}
-
-
-KNOWN_READINGS = {
-    ("together", "target, prior 0.3, alignment 1"): 0.010908176424005976,
-    ("together", "beyond, prior 0.3, alignment 1"): 0.09043539596623101,
-    ("party", "target"): -0.012898515300935326,
-    ("party", "beyond, prior 1"): 0.08779594181987503,
-    ("party, everybody's features", "target, prior 1, alignment 1"): 0.011310773789655943,
-}
-KNOWN_AREAS = {
-    ("together", "plain"): 0.6528395061728395,
-    ("together", "ratio, covariance × 1, rest × 0"): 0.6958024691358025,
-    ("analyst", "plain, alignment 1"): 0.671604938271605,
-    ("analyst", "class means, powers to 1"): 0.6627160493827161,
-    ("party", "loss"): 0.4977777777777778,
-    ("party", "ratio"): 0.53679012345679,
-}
-"""Of one of ten parties, as the study gave them when it knew no other roster."""
-
-
-def test_one_of_ten_parties_reads_what_it_read_before_there_were_rosters():
-    """450 rows of others are those for which its 50 rows are as many as each of the other nine parties has."""
-    rule = replace(RULE, components=16)
-    found = {(attacker, way): value for attacker, way, value, _ in scene(450, 16, 3).read(rule)}
-    assert_allclose([found[each] for each in KNOWN_READINGS], list(KNOWN_READINGS.values()), atol=1e-9)
-    of_total = Membership("breast-cancer", 100, 3, rule, TEN)
-    areas = {(attacker, way): value for attacker, way, value in of_total.readings()}
-    assert_allclose([areas[each] for each in KNOWN_AREAS], list(KNOWN_AREAS.values()), atol=1e-6)
-
-
 def test_targets_that_are_two_classes_are_one_number_with_the_noise_of_two():
     """A class is -1 or 1; with Σ v t and Σ t of classes 0 and 1 in the total, the attacker takes their difference."""
     of = scene(50, 16, target="classes")
@@ -168,24 +113,6 @@ def test_targets_that_are_two_classes_are_one_number_with_the_noise_of_two():
     # What `Known.posterior` reckons with: twice the variance of one column, and s / √2 in each number.
     assert_allclose(noise[:-1], np.sqrt(2 / 2) / 0.5, rtol=0.1)
     assert_allclose(noise[-1], np.sqrt(2 / 2) / 0.25, rtol=0.1)
-
-
-def test_classes_are_named_as_often_as_features_allow_and_more_often_by_those_who_read_the_total():
-    """Of exact sums of few people each class is named rightly; with much noise, as often as by the rule alone."""
-    exact, drowned = (
-        {
-            (attacker, way): named
-            for attacker, way, _, named in scene(60, 100, target="classes").read(
-                replace(RULE, components=100, noise=noise)
-            )
-        }
-        for noise in (0.0, 30.0)
-    )
-    together = ("together", "target, prior 1, alignment 1")
-    alone = ("features alone", "rule")
-    assert exact[together] == 1.0 > exact[alone] > 0.6
-    assert exact[alone] == drowned[alone]
-    assert abs(drowned[together] - drowned[alone]) < 0.1
 
 
 def test_exact_sums_of_fewer_people_than_components_give_every_target_away():

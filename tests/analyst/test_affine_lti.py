@@ -68,14 +68,6 @@ def test_shifts_of_representations_change_nothing(seed):
     assert abs(plain.objective_ - plain_after.objective_) > 1e-4  # without intercepts they do
 
 
-def test_is_lti_where_all_are_centred():
-    anchors = {party: A - A.mean(axis=0) for party, A in representations(0).items()}
-    plain, affine = dc.LTI(3).fit(anchors), dc.LTI(3, fit_intercept=True).fit(anchors)
-    for party, g in affine.integration_functions_.items():
-        assert_allclose(g.coefficients, plain.integration_functions_[party].coefficients, atol=1e-9)
-        assert_allclose(g.intercept, 0, atol=1e-9)
-
-
 @pytest.mark.parametrize("constant", [0.1, 1000.1, 1e6 + 0.1, -1e8 - 0.1])
 def test_a_constant_column_is_no_direction(constant):
     """What rounding leaves of it after centring is not scaled up."""

@@ -195,14 +195,6 @@ def test_anchor_rows_are_training_rows_of_the_weight_given(rng):
     assert_allclose(collaboration.estimator_.coef_, expected.coef_, rtol=1e-5)
 
 
-def test_named_methods_are_as_before(rng):
-    shares = world(rng)
-    collaboration = dc.Analyst(dc.LTI(4), LogisticRegression()).fit(shares)
-    assert collaboration.selection_ is None
-    assert (collaboration.left_out_, collaboration.without_) == ({}, {})
-    assert collaboration.party_model("p0").left_out is None
-
-
 def test_numbers(rng):
     shares = world(rng, target=lambda X: np.exp(X[:, 0]) + 0.1 * X[:, 1])
     collaboration = dc.Analyst([dc.LTI(4)]).fit(shares)
@@ -210,31 +202,6 @@ def test_numbers(rng):
     y = np.concatenate([s.target for s in shares])
     assert collaboration.selection_.chosen.loss < 0.5 * y.var()
     assert collaboration.left_out_["p0"].shape == (40,)
-
-
-def test_whole_numbers_are_numbers_where_the_task_says_so(rng):
-    shares = world(rng, target=lambda X: np.round(10 * X[:, 0]).astype(int))
-    assert dc.Analyst([dc.LTI(4)], task="regression").fit(shares).selection_.metric == "squared error"
-
-
-def test_classes_that_only_the_anchor_has(rng):
-    shares = world(rng)
-    names = np.where(np.arange(60) < 6, "other", shares[0].anchor_target)
-    analyst = dc.Analyst([dc.LTI(4)], LogisticRegression())
-    collaboration = analyst.fit([changed(s, anchor_target=names) for s in shares])
-    assert np.isfinite(collaboration.selection_.chosen.loss)
-    n_classes = 3 if collaboration.selection_.chosen.anchor_weight else 2
-    assert collaboration.left_out_["p0"].shape == (40, n_classes)
-
-
-@pytest.mark.slow
-def test_balanced_weights_raise_what_is_rare(rng):
-    shares = world(rng, n_rows=150, target=lambda X: (X[:, 0] + 2 * rng.normal(size=len(X)) > 3).astype(int))
-    plain = dc.Analyst([dc.LTI(4)]).fit(shares)
-    balanced = dc.Analyst([dc.LTI(4)], class_weight="balanced").fit(shares)
-    mean = {name: np.vstack(list(c.left_out_.values()))[:, 1].mean() for name, c in [("p", plain), ("b", balanced)]}
-    assert abs(mean["p"] - np.mean(np.concatenate([s.target for s in shares]))) < 0.02
-    assert mean["b"] > 1.5 * mean["p"]
 
 
 def test_balanced_classes_weigh_the_same_whatever_the_anchor_holds(rng):
@@ -275,16 +242,6 @@ def test_a_budget_spent_leaves_the_rest_untried(rng):
     assert tried[0].chosen
     assert all("budget" in each.failure for each in collaboration.selection_.candidates if each is not tried[0])
     assert seen[0][0] == 0
-
-
-def test_progress_goes_on_to_the_end_also_where_the_best_are_fitted_again(chosen):
-    *_, said = chosen
-    done = [number for number, _, _ in said]
-    again = [number for number, _, name in said if "more landmarks" in name]
-    assert done == sorted(done)
-    assert all(number < total for number, total, _ in said)
-    assert len(again) > 1
-    assert again == list(range(said[-1][1] - len(again), said[-1][1]))
 
 
 def test_what_cannot_be_fitted_is_named_and_left_out(rng):

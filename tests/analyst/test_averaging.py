@@ -3,20 +3,14 @@
 import numpy as np
 import pytest
 from bent_views import turned_shares
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 
 import datacollab as dc
-from datacollab.analyst._choice import weigh_by_losses
 from datacollab.model import AveragedClassifier, AveragedRegressor, LandmarkRidgeClassifier, LandmarkRidgeRegressor
 
 pytestmark = pytest.mark.usefixtures("light_choices")
-
-LOSSES = hnp.arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 30)), elements=st.floats(0, 50))
 
 
 def world(rng, numbers=False, one_to_one=True, n_parties=3):
@@ -30,30 +24,16 @@ def world(rng, numbers=False, one_to_one=True, n_parties=3):
     return [first, second if one_to_one else dc.Share(**{**vars(second), "one_to_one": False}), *others]
 
 
-@given(LOSSES, st.booleans())
-@settings(deadline=None)
-def test_weights_are_a_distribution_that_follows_the_losses(losses, squared):
-    weights = weigh_by_losses(list(losses), squared=squared)
-    assert_allclose(weights.sum(), 1)
-    assert ((weights == 0) | (weights >= 0.02 - 1e-12)).all()
-    order = np.argsort(losses.sum(axis=1))
-    assert (np.diff(weights[order]) <= 1e-12).all()
-
-
-def test_weights_are_the_formula():
-    losses = np.array([[0.2, 0.4, 1.0], [0.1, 0.9, 2.0], [0.5, 0.5, 0.5]])
-    expected = np.exp(-0.1 * np.array([1.6, 3.0, 1.5]))
-    assert_allclose(weigh_by_losses(list(losses), squared=False), expected / expected.sum())
-    # Squared errors are log losses of normal errors, up to a constant.
-    normal = np.exp(-0.1 * np.array([1.6, 3.0, 1.5]) / (2 * 0.5))
-    assert_allclose(weigh_by_losses(list(losses), squared=True), normal / normal.sum())
-
-
-def test_squared_errors_have_no_unit():
-    losses = [np.array([1.0, 4.0]), np.array([2.0, 5.0])]
-    in_metres = weigh_by_losses(losses, squared=True)
-    assert_allclose(weigh_by_losses([1e6 * each for each in losses], squared=True), in_metres)
-    assert_allclose(weigh_by_losses([np.zeros(2), *losses], squared=True), [1, 0, 0])
+@pytest.mark.parametrize("numbers", [False, True])
+def test_weights_follow_a_power_of_the_likelihood(rng, numbers):
+    """Squared errors are log losses of normal errors; what would weigh next to nothing weighs nothing."""
+    selection = dc.Analyst([dc.LTI(4)]).fit(world(rng, numbers)).selection_
+    averaged = [each for each in selection.candidates if each.part]
+    losses = np.array([each.loss for each in averaged])
+    losses = losses / (2 * losses.min()) if numbers else losses
+    expected = np.exp(-0.1 * selection.n_judges * (losses - losses.min()))
+    assert_allclose([each.part for each in averaged], expected / expected.sum(), rtol=1e-6)
+    assert min(each.part for each in averaged) >= 0.02
 
 
 @pytest.mark.parametrize("numbers", [False, True])

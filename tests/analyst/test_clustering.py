@@ -14,11 +14,11 @@ from sklearn.cluster import (
 )
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import adjusted_rand_score, roc_auc_score
+from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 import datacollab as dc
-from datacollab.analyst import AnchorScaled, cluster, integrate, novelty
+from datacollab.analyst import cluster, integrate, novelty
 from datacollab.errors import AgreementError, RepresentationError
 from datacollab.party import Microaggregation
 
@@ -115,14 +115,6 @@ def test_exemplars_are_not_sent(world):
     assert (gaps > 1e-3).all()
 
 
-def test_a_classifier_of_ones_own_assigns(world):
-    X, _, parties, shares = world
-    found = cluster(integrate(shares), AgglomerativeClustering(4), assignment=LogisticRegression(max_iter=5000))
-    assert isinstance(found.estimator_, LogisticRegression)
-    assert found.agreement_ > 0.95
-    assert set(parties[0].predict(X[150:], found.party_model(0))) <= {0, 1, 2, 3}
-
-
 def test_what_goes_back_is_a_file_of_numbers(world, tmp_path):
     X, _, parties, shares = world
     for model in (cluster(integrate(shares), KMeans(4, random_state=0)), novelty(integrate(shares))):
@@ -161,22 +153,6 @@ def test_neighbours_of_means_of_groups_are_refused(clusterer):
         cluster(integrated, clusterer)
 
 
-def test_means_of_groups_can_be_clustered():
-    X, y = blobs(4)
-    parties, shares = shared(X[:150], X[150:], fit_on=X[150:], defences=[Microaggregation(k=3)])
-    found = cluster(integrate(shares), KMeans(4, n_init=10, random_state=0))
-    central = KMeans(4, n_init=10, random_state=0).fit(X[:150]).predict(X[150:])
-    assert adjusted_rand_score(central, parties[0].predict(X[150:], found.party_model(0))) > 0.8
-
-
-def test_targets_are_not_looked_at(world):
-    X, y, _, shares = world
-    parties = [
-        dc.Party(k, dc.obfuscator("pca", N_COLUMNS), shuffle=False).fit(X[:150][k::3], y[:150][k::3]) for k in range(3)
-    ]
-    np.testing.assert_allclose(integrate(p.share(X[150:]) for p in parties).combined, integrate(shares).combined)
-
-
 def test_parameters_that_are_none_and_twice_the_same_name_are_refused(world):
     _, _, _, shares = world
     integrated = integrate(shares)
@@ -202,21 +178,6 @@ def test_novelty_is_that_of_a_central_mixture(world):
         np.testing.assert_allclose(scores - scores[0], central - central[0], rtol=1e-6, atol=1e-6)
 
 
-def test_novel_rows_score_high():
-    """Every party has two of the clusters, and to each alone those of the others are novel."""
-    X, y = make_blobs(600, centers=6, n_features=N_COLUMNS, cluster_std=1.0, random_state=7)
-    known, novel = X[y < 4], X[y >= 4]
-    own = [X[y == k][:40] for k in range(4)]
-    anchor = np.vstack([X[y == k][40:80] for k in range(6)])
-    parties = [
-        dc.Party(k, dc.obfuscator("pca", N_COLUMNS)).fit(np.vstack([own[k], own[(k + 1) % 4]])) for k in range(4)
-    ]
-    model = novelty(integrate(party.share(anchor) for party in parties), 4)
-    rows, is_novel = np.vstack([known, novel]), np.r_[np.zeros(len(known)), np.ones(len(novel))]
-    for party in parties:
-        assert roc_auc_score(is_novel, party.predict(rows, model.party_model(party.name))) > 0.99
-
-
 def test_components_of_few_rows_are_not_sent():
     X, _ = blobs(6)
     X[0] = 1e3
@@ -232,11 +193,3 @@ def test_components_of_few_rows_are_not_sent():
     assert fewest[0] >= 5 > fewest[1]
     with pytest.raises(ValueError, match="fewer than least_rows"):
         novelty(integrate(shares), least_rows=1000)
-
-
-def test_an_integrator_of_ones_own_is_cloned(world):
-    _, _, _, shares = world
-    given = AnchorScaled(dc.KTI(3))
-    assert integrate(shares, given).integrator is not given
-    assert not hasattr(given, "scaling_")
-    assert "representations={0: (50, 3)" in repr(integrate(shares, given))

@@ -18,7 +18,7 @@ from scipy.linalg import LinAlgError, subspace_angles
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
-from datacollab import KTI, KTICV, Analyst, GeometricGraph, Share
+from datacollab import KTI, KTICV, Analyst, Share
 from datacollab.analyst import Engine
 from datacollab.errors import ClusterError
 
@@ -192,14 +192,6 @@ def test_many_groups_are_added_up_in_their_order(threaded, matrices, monkeypatch
     assert_array_equal(threaded.total(product, states, np.eye(40)), ((a + b) + (c + d)) + e)
 
 
-def test_a_copy_has_the_same_client(threads):
-    integrator = KTI(3, alpha=0.5, graph=GeometricGraph(4), engine=threads)
-    cloned = clone(integrator)
-    assert cloned.engine is threads
-    assert cloned.graph is not integrator.graph
-    assert cloned.get_params(deep=False) | {"graph": None} == integrator.get_params(deep=False) | {"graph": None}
-
-
 def test_an_analyst_fits_on_the_client(threads, monkeypatch):
     calls = disturb(monkeypatch, lambda: None)
     target = np.linspace(0.0, 1.0, 300)
@@ -213,11 +205,6 @@ def test_an_analyst_fits_on_the_client(threads, monkeypatch):
     here = Analyst(KTI(4, engine=Engine(), **options), Ridge()).fit(shares)
     assert_allclose(there.integrator_.objective_, here.integrator_.objective_, rtol=1e-8)
     assert nothing_is_left(threads)
-
-
-def test_a_search_fits_the_best_on_the_client(threads, views):
-    search = KTICV(4, kernels=("linear",), alphas=(0.1,), engine=threads).fit(views)
-    assert search.integrator_.engine is threads
 
 
 @pytest.mark.parametrize("copy", [lambda fitted: pickle.loads(pickle.dumps(fitted)), deepcopy], ids=["pickle", "copy"])
@@ -247,12 +234,6 @@ def test_a_machine_with_another_version_is_named(threads, views, monkeypatch):
         found["workers"][worker]["packages"]["datacollab"] = version
         with pytest.raises(ClusterError, match=rf"{re.escape(f'{worker} has {named}, ')}.*Install this version"):
             KTI(4, engine=threads).fit(views)
-
-
-def test_an_asynchronous_client_is_an_error(threads, monkeypatch):
-    monkeypatch.setattr(type(threads), "asynchronous", True)
-    with pytest.raises(ClusterError, match="asynchronous=False"):
-        DaskEngine(threads)
 
 
 def test_what_is_no_client_is_named_before_any_work(threads, views):

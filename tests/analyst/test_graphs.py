@@ -51,15 +51,6 @@ def test_numeric_weights_by_a_loop(small, numbers, scale):
     assert_allclose(TargetDissimilarityGraph(5, scale=scale).weights(small, numbers).toarray(), far, atol=1e-14)
 
 
-def test_scale_std_is_a_standardised_target(small, numbers):
-    standardised = (numbers - numbers.mean()) / numbers.std()
-    assert_allclose(
-        TargetSimilarityGraph(5, scale="std").weights(small, 50 * numbers).toarray(),
-        TargetSimilarityGraph(5).weights(small, standardised).toarray(),
-        atol=1e-12,
-    )
-
-
 def test_small_integer_types_do_not_wrap_around(small, rng):
     y = rng.integers(0, 255, size=40)
     expected = TargetSimilarityGraph(5, scale=50.0, task="regression").weights(small, y).toarray()
@@ -103,13 +94,6 @@ def test_several_targets_by_a_loop(small, classes, numbers):
         assert_allclose(TargetSimilarityGraph(5).weights(small, same).toarray(), near, atol=1e-14)
 
 
-def test_several_classes_are_one_joint_class(small, classes, rng):
-    other = rng.integers(0, 2, size=40)
-    joint = TargetSimilarityGraph(5).weights(small, 2 * classes + other).toarray()
-    for several in ([classes, other], np.column_stack([classes, other]), pd.DataFrame({"a": classes, "b": other})):
-        assert_allclose(TargetSimilarityGraph(5).weights(small, several).toarray(), joint)
-
-
 def test_a_vector_of_numbers_counts_by_its_euclidean_distance(small, rng):
     Y = rng.normal(size=(40, 3))
     expected = naive.graph_weights(small, 5, lambda i, j: np.exp(-np.sum((Y[i] - Y[j]) ** 2) / 0.49))
@@ -122,12 +106,6 @@ def test_a_vector_of_numbers_counts_by_its_euclidean_distance(small, rng):
         TargetSimilarityGraph(5).weights(small, standardised).toarray(),
         atol=1e-12,
     )
-
-
-def test_one_column_is_its_target(small, numbers):
-    expected = TargetSimilarityGraph(5).weights(small, numbers).toarray()
-    for column in (numbers[:, None], [numbers], pd.DataFrame({"y": numbers})):
-        assert_allclose(TargetSimilarityGraph(5).weights(small, column).toarray(), expected)
 
 
 @pytest.mark.parametrize("kind", [TargetSimilarityGraph, TargetDissimilarityGraph])
@@ -164,37 +142,6 @@ def test_unlabelled_rows_are_as_if_they_were_not_there(kind, seed):
         assert_allclose(kind(5).weights(views, target).toarray(), embedded(labelled), atol=1e-15, err_msg=form)
 
 
-def test_a_row_without_one_of_its_targets_has_no_pair(small, classes, numbers):
-    gaps = [np.where(np.arange(40) == 3, None, classes), np.where(np.arange(40) == 8, np.nan, numbers)]
-    W = TargetSimilarityGraph(5).weights(small, gaps).toarray()
-    assert not W[[3, 8]].any()
-    assert W.any(axis=1).sum() > 20
-
-
-def test_whole_numbers_with_nan_are_classes_where_that_is_said(small, classes):
-    gaps = np.where(np.arange(40) < 5, np.nan, classes)
-    said = TargetSimilarityGraph(5, task="classification").weights(small, gaps).toarray()
-    expected = TargetSimilarityGraph(5).weights(small, np.where(np.arange(40) < 5, None, classes)).toarray()
-    assert_allclose(said, expected)
-    assert not np.allclose(TargetSimilarityGraph(5).weights(small, gaps).toarray(), expected)
-
-
-def test_the_geometric_graph_looks_at_no_target(small, numbers):
-    gaps = np.where(np.arange(40) < 39, np.nan, numbers)
-    assert_allclose(GeometricGraph(5).weights(small, gaps).toarray(), GeometricGraph(5).weights(small).toarray())
-
-
-def test_own_weights_get_a_list_of_several_targets(small, classes, numbers):
-    class Both(TargetSimilarityGraph):
-        def pair_weights(self, first, second):
-            return 1.0 * (first[0] == second[0]) * (abs(first[1] - second[1]) < 1)
-
-    expected = naive.graph_weights(
-        small, 5, lambda i, j: float(classes[i] == classes[j] and abs(numbers[i] - numbers[j]) < 1)
-    )
-    assert_allclose(Both(5).weights(small, [classes, numbers]).toarray(), expected)
-
-
 def with_entry(value):
     """Weights of 1, but for that of the last pair."""
     return lambda first: np.where(np.arange(len(first)) < len(first) - 1, 1.0, value)
@@ -227,17 +174,6 @@ def test_own_weights_that_make_no_laplacian_are_refused(small, classes, weights,
             asked(small, classes)
 
 
-@given(entries=st.lists(st.floats(0, 1e6), min_size=75, max_size=75), dtype=st.sampled_from(["f8", "f4", "O"]))
-def test_own_weights_of_any_number_type_are_taken_as_they_are(entries, dtype):
-    class Own(GeometricGraph):
-        def pair_weights(self, first, second):
-            return given
-
-    given = np.array(entries, dtype=dtype)
-    A = np.random.default_rng(0).normal(size=(15, 2))
-    assert_allclose(Own(5).weights({"a": A}).sum(), np.asarray(given, dtype=float).sum())
-
-
 def test_whole_numbers_are_classes_and_floats_numbers(small, rng):
     ages = rng.integers(20, 90, size=40)
     as_classes, as_numbers = (TargetSimilarityGraph(5).weights(small, each) for each in (ages, ages.astype(float)))
@@ -245,18 +181,6 @@ def test_whole_numbers_are_classes_and_floats_numbers(small, rng):
     assert as_numbers.nnz > as_classes.nnz
     with pytest.raises(NumericalError, match="whole numbers are classes, floats are numbers"):
         TargetSimilarityGraph(5).laplacian(small, np.arange(40))
-
-
-def test_similarity_and_dissimilarity_add_up_to_the_neighbours(small, numbers):
-    total = TargetSimilarityGraph(5).weights(small, numbers) + TargetDissimilarityGraph(5).weights(small, numbers)
-    assert_allclose(total.toarray(), GeometricGraph(5).weights(small).toarray(), atol=1e-14)
-
-
-def test_no_row_is_its_own_neighbour_among_duplicates(rng):
-    A = np.repeat(rng.normal(size=(5, 2)), 4, axis=0)
-    W = GeometricGraph(3).weights({"a": A}).toarray()
-    assert (np.diag(W) == 0).all()
-    assert_allclose(W, np.kron(np.eye(5), np.ones((4, 4)) - np.eye(4)))
 
 
 @given(seed=st.integers(0, 100), n_neighbors=st.integers(1, 6))

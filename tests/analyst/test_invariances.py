@@ -120,25 +120,6 @@ def test_redundant_columns_change_nothing_essential(name):
             assert_allclose(aligned[party], expected[party], atol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["GEP", "LTI"])
-def test_units_of_a_column_do_not_matter(name):
-    views, y = equal_width_views()
-    units = np.array([1e-6, 1.0, 1e4, 1.0, 1e-3, 1e3])
-    scaled = {**views, "c": views["c"] * units}
-    before = clone(METHODS[name]).fit(views).transform(views)
-    after = clone(METHODS[name]).fit(scaled).transform(scaled)
-    for party in views:
-        assert_allclose(after[party], before[party], atol=1e-7)
-
-
-def test_equal_anchor_rows_are_allowed(method):
-    views, y = equal_width_views()
-    doubled = {party: np.vstack([A, A]) for party, A in views.items()}
-    aligned = method.fit(doubled, np.tile(y, 2)).transform(doubled)
-    for rows in aligned.values():
-        assert_allclose(rows[:80], rows[80:], atol=1e-9)
-
-
 def test_one_party_is_a_warning(method):
     views, y = equal_width_views()
     with pytest.warns(SinglePartyWarning, match="Only party 'a' takes part"):

@@ -15,7 +15,6 @@ from sklearn.preprocessing import FunctionTransformer
 
 import datacollab as dc
 from datacollab import KTI, KTICV, GeometricGraph, TargetDissimilarityGraph, TargetSimilarityGraph
-from datacollab.analyst import _cost
 from datacollab.errors import (
     AgreementError,
     NotEnoughMemoryError,
@@ -99,12 +98,6 @@ def test_a_factor_of_all_weights_scales_the_objective_alone(factor):
     assert_allclose(scaled.target_, plain.target_, atol=1e-9)
 
 
-def test_equal_weights_are_no_weights(views, solved):
-    plain = KTI(4).fit(views)
-    equal = KTI(4, party_weights=dict.fromkeys(views, 1.0)).fit(views)
-    assert_allclose(equal.target_, plain.target_, atol=1e-12)
-
-
 def test_weight_zero_leaves_the_party_out_of_the_target(views, solved):
     others = KTI(4).fit({party: A for party, A in views.items() if party != "b"})
     angles = []
@@ -155,11 +148,6 @@ def test_a_name_that_is_missing_is_refused_and_others_shown_but_further_parties_
     assert_allclose(with_all.target_, alike.target_)
 
 
-def test_a_width_may_be_given_for_a_kernel_without_one(views):
-    kernel = {"a": "rbf", "b": "linear", "c": "rbf"}
-    assert KTI(3, kernel=kernel, gamma=dict.fromkeys("abc", 0.5)).fit(views).gammas_ == {"a": 0.5, "c": 0.5}
-
-
 def test_a_kernel_for_each_party_equals_the_naive_solution(views, solved):
     fitted = KTI(4, kernel=MIXED, gamma={"a": 0.3}, alpha=0.5).fit(views)
     kernels = {
@@ -177,25 +165,6 @@ def test_a_kernel_for_each_party_equals_the_naive_solution(views, solved):
         assert_allclose(fitted.transform({party: views[party]})[party], expected, atol=1e-8)
 
 
-@pytest.mark.parametrize("solver", ["exact", "nystroem"])
-def test_the_same_kernel_for_each_is_one_kernel(views, solver):
-    one = KTI(4, kernel="laplacian", solver=solver).fit(views)
-    each = KTI(4, kernel=dict.fromkeys(views, "laplacian"), solver=solver).fit(views)
-    assert_allclose(each.target_, one.target_, rtol=0, atol=0)
-    assert each.gammas_ == one.gammas_
-
-
-def test_landmarks_with_a_kernel_for_each_attain_what_they_report(views):
-    fitted = KTI(4, kernel=MIXED, alpha=0.5, solver="nystroem", n_landmarks=40).fit(views)
-    total = 0.0
-    for party, g in fitted.integration_functions_.items():
-        gram = g.kernel.gram(g.anchor_representation)
-        penalty = 0.5 * np.trace(g.coefficients.T @ gram @ g.coefficients)
-        total += np.sum((g(views[party]) - fitted.target_) ** 2) + penalty
-    assert fitted.objective_ == pytest.approx(total, rel=1e-4)
-    assert fitted.objective_ >= KTI(4, kernel=MIXED, alpha=0.5).fit(views).objective_
-
-
 def test_unusable_kernels_of_parties_are_refused(views):
     with pytest.raises(UnknownPartyError, match=r"kernel: no value for \['b', 'c'\]"):
         KTI(kernel={"a": "rbf"}).fit(views)
@@ -203,27 +172,6 @@ def test_unusable_kernels_of_parties_are_refused(views):
         KTI(kernel={**MIXED, "b": "cubic"}).fit(views)
     with pytest.raises(ValueError, match="kernel_params is for kernels that are functions"):
         KTI(kernel=dict.fromkeys(views, "rbf"), kernel_params={"gamma": 2.0}).fit(views)
-
-
-def test_the_cost_is_that_of_the_dearest_kernel():
-    few, many, mixed = (
-        KTI(3, kernel=kernel, solver="nystroem", memory_limit=2.0**40).estimate_cost(10_000, 2)
-        for kernel in ("linear", "rbf", {"a": "linear", "b": "rbf"})
-    )
-    assert few.memory < many.memory == mixed.memory
-
-
-def test_the_search_takes_a_kernel_for_each_party(views, anchor_classes):
-    kernel = {"a": "rbf", "b": "linear", "c": "rbf"}
-    options = {"gamma_factors": (1.0,), "alphas": (0.1,)}
-    search = KTICV(3, kernels=(kernel,), **options).fit(views, anchor_classes)
-    assert search.best_params_["kernel"] == kernel
-    assert_allclose(search.target_, KTI(3, kernel=kernel).fit(views).target_)
-    one, each = (
-        KTICV(3, kernels=(given,), **options).fit(views, anchor_classes).best_score_
-        for given in ("rbf", dict.fromkeys(views, "rbf"))
-    )
-    assert one == each
 
 
 @pytest.mark.parametrize("solver", ["exact", "nystroem"])
@@ -311,17 +259,6 @@ def test_precomputed_beside_a_named_kernel_and_a_penalty_graph(views, anchor_cla
     assert set(own.gammas_) == {"a", "c"}
 
 
-def test_a_kernel_without_rows(rng):
-    """The case it is for: sets as rows, compared by what they share, which no kernel of vectors can take."""
-    members = rng.random((60, 12)) < 0.4
-    shared = members.astype(float) @ members.T
-    union = members.sum(axis=1)[:, None] + members.sum(axis=1) - shared
-    jaccard = np.divide(shared, union, out=np.ones_like(shared), where=union > 0)
-    fitted = KTI(3, kernel={"sets": "precomputed", "rows": "rbf"}).fit({"sets": jaccard, "rows": members.astype(float)})
-    mapped = fitted.transform({"sets": jaccard[:5]})["sets"]
-    assert_allclose(mapped, jaccard[:5] @ np.linalg.solve(jaccard + 0.1 * np.eye(60), fitted.target_), atol=1e-9)
-
-
 def test_unusable_precomputed_kernels_are_refused(views):
     K = rbf_kernels(views)
     integrator = KTI(3, kernel="precomputed")
@@ -361,53 +298,19 @@ def test_matrices_as_the_parameter_are_refused_without_an_entry(views, given):
         assert "0.1234" not in str(caught.value)
 
 
-def test_precomputed_arrays_of_another_library_are_refused(views):
-    xp = pytest.importorskip("array_api_strict")
-    K = {party: xp.asarray(each) for party, each in rbf_kernels(views).items()}
-    with pytest.raises(ValueError, match="kernel='precomputed' works with NumPy arrays only"):
-        KTI(3, kernel="precomputed").fit(K)
-
-
-def test_weights_of_parties_whose_arrays_are_of_another_library(views):
-    xp = pytest.importorskip("array_api_strict")
-    weights = {party: np.float64(weight) for party, weight in WEIGHTS.items()}
-    there = KTI(3, gamma=GAMMA, party_weights=weights).fit({party: xp.asarray(A) for party, A in views.items()})
-    here = KTI(3, gamma=GAMMA, party_weights=weights).fit(views)
-    assert there.objective_ == pytest.approx(here.objective_, rel=1e-9)
-    assert subspace_angles(np.asarray(there.target_), here.target_).max() < 1e-6
-
-
 @pytest.mark.parametrize("given", [{"party_weights": WEIGHTS}, {"kernel": "precomputed"}], ids=["weights", "kernel"])
 def test_landmarks_are_refused_and_not_chosen(views, monkeypatch, given):
     K = rbf_kernels(views) if "kernel" in given else views
     name = next(iter(given))
     with pytest.raises(ValueError, match=rf"solver='nystroem' cannot do {name}.* Set solver='exact' or 'auto'"):
         KTI(3, solver="nystroem", **given).fit(K)
-    monkeypatch.setattr(_cost, "EXACT_OPERATIONS", 1.0)
-    monkeypatch.setattr(_cost, "DENSE_UP_TO", 100)
+    monkeypatch.setattr("datacollab.analyst._cost.EXACT_OPERATIONS", 1.0)
+    monkeypatch.setattr("datacollab.analyst._cost.DENSE_UP_TO", 100)
     assert KTI(3, **given).fit(K).solver_ == "exact"
     with pytest.raises(NotEnoughMemoryError) as error:
         KTI(3, memory_limit=1e6, **given).fit(K)
     assert "nystroem" not in str(error.value)
     assert "raise memory_limit" in str(error.value)
-
-
-def test_little_memory_takes_the_dense_solver(monkeypatch, caplog):
-    """Precomputed kernels are counted: K matrices are there, and two more are made."""
-    for module in ("_cost", "_solvers"):
-        monkeypatch.setattr(f"datacollab.analyst.{module}.DENSE_UP_TO", 100)
-    monkeypatch.setattr("datacollab.analyst._kti._WORTH_SAYING", 100)
-    views, _ = nonlinear_views(300)
-    K = {**rbf_kernels(views), "d": rbf_kernel(views["a"], gamma=1.0)}
-    integrator = KTI(3, kernel="precomputed", party_weights={**WEIGHTS, "d": 1.0})
-    program = integrator.estimate_cost(1, 1).memory
-    limit = program + (4 + 2.1) * 8 * 300**2
-    with caplog.at_level("INFO", logger="datacollab"):
-        little = KTI(3, kernel="precomputed", party_weights={**WEIGHTS, "d": 1.0}, memory_limit=limit).fit(K)
-        much = integrator.fit(K)
-    assert caplog.text.count("solver dense") == caplog.text.count("solver streamed") == 1
-    assert little.objective_ == pytest.approx(much.objective_, rel=1e-9)
-    assert subspace_angles(little.target_, much.target_).max() < 1e-6
 
 
 def test_precomputed_kernels_pass_through_shares_and_model_files(tmp_path, rng):

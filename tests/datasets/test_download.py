@@ -12,7 +12,7 @@ import pytest
 
 from datacollab.datasets import available, fetch
 from datacollab.datasets._catalogue import DatasetSpec, FileSpec, IdxContent, TableContent
-from datacollab.datasets._load import fetch_spec, find, load_spec
+from datacollab.datasets._load import fetch_spec, load_spec
 from datacollab.errors import DatasetError, MissingExtraError
 
 PIXELS = bytes([0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 3, *range(12)])
@@ -122,12 +122,6 @@ def test_download_goes_to_the_cache_and_is_not_repeated(good, tmp_path):
         np.testing.assert_array_equal(dataset.images, np.arange(12).reshape(2, 2, 3))
 
 
-def test_download_goes_to_data_dir_where_given(good, tmp_path):
-    with serving(good) as (url, _):
-        load_spec(make_spec(url), data_dir=tmp_path / "mine")
-    assert files_below(tmp_path) == files_below(tmp_path / "mine" / "tiny") == ["image-idx.gz", "table.zip"]
-
-
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -186,12 +180,6 @@ def test_no_network_is_answered_with_places_and_ways():
         load_spec(make_spec())
     with pytest.raises(DatasetError, match=rf"(?s)datacollab data fetch {make_spec().name}\b.*--data-dir"):
         load_spec(make_spec())
-
-
-def test_directory_that_cannot_be_written_is_named(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(DatasetError, match=r"file/tiny cannot be written.*another data_dir"):
-        fetch_spec(make_spec(), tmp_path / "file")
 
 
 def test_without_pooch_the_extra_is_named(monkeypatch):
@@ -257,10 +245,3 @@ def test_excerpt_stands_in_until_the_whole_is_there(good, tmp_path):
     assert whole.excerpt is False
     assert whole.X.shape == (3, 2)
     assert "EXCERPT" not in whole.DESCR
-
-
-def test_place_with_some_of_the_files_is_passed_over(good, tmp_path):
-    (tmp_path / "image-idx").write_bytes(PIXELS)
-    assert find(make_spec(), tmp_path) is None
-    with pytest.raises(DatasetError, match=r"data_dir: .*, without table\.zip\n"):
-        load_spec(make_spec(), data_dir=tmp_path, download=False)

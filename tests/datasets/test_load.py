@@ -3,7 +3,6 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 
 from datacollab.datasets import Dataset, available, load
 from datacollab.errors import DatasetError
@@ -32,14 +31,6 @@ def real(real_data_dir):
     return load_or_skip
 
 
-def test_digits_are_scikit_learns_on_the_unit_interval():
-    X, y = load("digits")
-    pixels, digits = load_digits(return_X_y=True)
-    np.testing.assert_array_equal(X * 16, pixels)
-    np.testing.assert_array_equal(y, digits)
-    assert (X.min(), X.max()) == (0, 1)
-
-
 def test_dataset_is_a_mapping_that_unpacks_as_rows_and_targets():
     dataset = load("digits")
     X, y = dataset
@@ -64,11 +55,6 @@ def test_dataset_survives_copying(remake):
 def test_unknown_name_is_answered_with_the_known_ones():
     with pytest.raises(ValueError, match=r"'iris'.*'digits', 'diabetes', 'mnist'"):
         load("iris")
-
-
-def test_description_tells_origin_licence_and_citation():
-    for word in ("Origin:", "Licence:", "Cite as:", "1797 rows"):
-        assert word in load("digits").DESCR
 
 
 def test_available_lists_everything_and_finds_nothing(nowhere):

@@ -1,5 +1,3 @@
-import pickle
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -67,12 +65,6 @@ def test_parties_rest_and_pool_are_rows_of_the_table(digits):
         split.rest = None
 
 
-def test_split_survives_pickling(digits):
-    split = split_parties(*digits, 3, 20, random_state=0)
-    again = pickle.loads(pickle.dumps(split))
-    np.testing.assert_array_equal(again["party-1"].X, split["party-1"].X)
-
-
 def test_frames_and_sparse_matrices_keep_their_type():
     X = pd.DataFrame({"age": np.arange(30.0), "ward": list("abc") * 10}, index=np.arange(100, 130))
     y = pd.Series(np.arange(30) % 2, index=X.index, name="died")
@@ -89,14 +81,6 @@ def test_frames_and_sparse_matrices_keep_their_type():
     csr = sparse.csr_matrix(np.eye(30))
     assert split_parties(csr, y, 3, 5, random_state=1)["party-1"].X.shape == (5, 30)
     assert split_parties([[0.0], [1.0]], ["a", "b"], 2, 1, random_state=0).pooled()[1].dtype.kind == "U"
-
-
-def test_iid_takes_each_row_equally_often():
-    taken = np.zeros(20)
-    for seed in range(400):
-        split = split_parties(np.zeros((20, 1)), np.zeros(20), 2, 5, random_state=seed)
-        taken[split.indices["party-0"]] += 1
-    assert abs(taken - 100).max() < 5 * np.sqrt(400 * 0.25 * 0.75)
 
 
 def test_stratified_parties_have_the_shares_of_the_table():
@@ -119,24 +103,6 @@ def test_concentration_goes_from_one_class_to_the_shares_of_the_table(digits):
     assert alike.max() < 0.3
 
 
-def test_label_skew_has_the_moments_of_the_dirichlet_distribution():
-    y = np.repeat([0, 1, 2, 3], 5000)
-    shares = class_shares(
-        split_parties(np.zeros((20_000, 1)), y, 200, 25, scheme="label-skew", concentration=2.0, random_state=0), 4
-    )
-    # Dirichlet-multinomial with alpha = (2, 2, 2, 2) and 25 draws.
-    variance = 0.25 * 0.75 / 25 * (25 + 8) / (1 + 8)
-    np.testing.assert_allclose(shares.mean(axis=0), 0.25, atol=0.05)
-    np.testing.assert_allclose(shares.var(axis=0), variance, rtol=0.3)
-
-
-def test_shortage_keeps_sizes_and_gives_every_row():
-    y = np.array([0] * 3 + [1] * 57)
-    split = split_parties(np.zeros((60, 1)), y, 6, 10, scheme="label-skew", concentration=0.01, random_state=0)
-    assert split.rest.size == 0
-    assert sum(int((labels == 0).sum()) for _, labels in split.values()) == 3
-
-
 def test_feature_shift_moves_parties_apart_along_the_principal_direction():
     generator = np.random.RandomState(0)
     direction = generator.normal(size=(1000, 1))
@@ -150,12 +116,6 @@ def test_feature_shift_moves_parties_apart_along_the_principal_direction():
         return np.std([y.mean() for _, y in split.values()])
 
     assert spread(0.1) > 3 * spread(1e9)
-
-
-@pytest.mark.parametrize("X", [np.ones((1, 1)), np.ones((30, 3)), np.eye(2)], ids=["one-row", "constant", "two-rows"])
-def test_feature_shift_copes_with_tables_without_a_direction(X):
-    split = split_parties(X, np.arange(len(X)), 1, len(X), scheme="feature-shift", random_state=0)
-    assert len(split["party-0"].X) == len(X)
 
 
 @pytest.mark.parametrize(

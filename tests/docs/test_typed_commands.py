@@ -9,7 +9,7 @@ import pytest
 import typer
 from blocks import ROOT, blocks, words
 
-from datacollab.cli._app import app
+from datacollab.cli import app
 
 LANGUAGES = {"console", "json", "pycon", "python", "text", "toml", "yaml"}
 PROGRAM = typer.main.get_command(app)

@@ -23,7 +23,6 @@ from sklearn.preprocessing import LabelEncoder, StandardScaler
 import datacollab as dc
 from datacollab.errors import AnchorError, DataCollabWarning, ObfuscationError
 from datacollab.estimators import DataCollaborationClusterer
-from datacollab.estimators._data_collaboration import PlayedSums, SumsTask
 from datacollab.targets import survival_target
 
 RANDOM = np.random.default_rng(0)
@@ -78,20 +77,6 @@ def test_new_categories_go_through_with_one_warning(frame, model, y, n_new):
         (said,) = [str(each.message) for each in caught]
         assert "to an anchor, public ones" in said
         assert SECRET not in said
-
-
-def test_a_new_category_counts_as_none():
-    table = with_places(pd.DataFrame, 30)
-    with pytest.warns(DataCollabWarning):
-        model = classifier().fit(table[:N], Y[:N], groups=HOSPITAL, anchor=table[N:])
-    other = table[:3].replace(SECRET, "elsewhere")
-    with pytest.warns(DataCollabWarning):
-        assert_array_equal(model.transform(table[:3]), model.transform(other))
-
-
-def test_few_new_categories_are_no_news():
-    table = with_places(pd.DataFrame, 3)
-    classifier().fit(table[:N], Y[:N], groups=HOSPITAL, anchor=table[N:])
 
 
 # Narrow tables
@@ -160,7 +145,7 @@ SHAPES = st.sampled_from([(), (0,), (N_PUBLIC - 1,), (N_PUBLIC + 1,), (N,), (N_P
 RAGGED = [[1.0], [1.0, 2.0]]
 
 
-@pytest.mark.parametrize("door", ["classes", "numbers", "rows", "simulation", "sums"])
+@pytest.mark.parametrize("door", ["classes", "numbers", "rows", "simulation"])
 @settings(max_examples=5, deadline=None)
 @given(shape=SHAPES)
 def test_targets_of_the_anchor_in_another_shape_are_named(door, shape):
@@ -168,9 +153,6 @@ def test_targets_of_the_anchor_in_another_shape_are_named(door, shape):
     with pytest.raises(ValueError, match="anchor_target") as caught:
         if door == "simulation":
             dc.simulate_parties(X[:N], NUMBERS[:N], **wrong)
-        elif door == "sums":
-            rows = {party: np.flatnonzero(party == HOSPITAL) for party in HOSPITAL[:3]}
-            PlayedSums(X[:N], NUMBERS[:N], rows, *wrong.values(), task=SumsTask(limits=(0.0, 1e3)), random_state=None)
         else:
             model = classifier() if door == "classes" else regressor(sharing="rows" if door == "rows" else None)
             model.fit(X[:N], (Y if door == "classes" else NUMBERS)[:N], groups=HOSPITAL, **wrong)
@@ -218,13 +200,6 @@ def test_arguments_of_another_type_are_named(name, wrong):
 def test_a_common_space_names_its_anchor(wrong):
     with pytest.raises(ValueError, match="The anchor"):
         dc.CommonSpace(wrong, bytes(32))
-
-
-def test_one_column_of_targets_is_taken():
-    with pytest.warns(UserWarning, match="column-vector"):
-        model = regressor().fit(X[:N], NUMBERS[:N], **OWN, anchor_target=NUMBERS[N:, None])
-    plain = regressor().fit(X[:N], NUMBERS[:N], **OWN, anchor_target=NUMBERS[N:])
-    assert_array_equal(model.predict(X), plain.predict(X))
 
 
 # Targets that were changed, and those of the anchor not
@@ -348,14 +323,6 @@ def test_tables_of_parties_are_joined(form, expected):
         np.testing.assert_allclose(model.predict_proba(anchor), expected, atol=1e-9)
 
 
-def test_groups_of_a_frame_are_taken():
-    """Their names are numbers of NumPy where a column of numbers named the parties."""
-    frame = FORMS["pandas"](X[:N])
-    tables = {np.int64(place): frame[party == HOSPITAL] for place, party in enumerate(PARTIES)}
-    model = classifier().fit(tables, dict(enumerate(apart(Y).values())), anchor=FORMS["pandas"](X[N:]))
-    assert list(model.sums_.plan.roster) == [0, 1, 2]
-
-
 def test_all_kinds_of_targets_and_ways_take_tables_of_parties():
     events = survival_target(np.ones(N, dtype=bool), np.exp(X[:N, 0]))
     anchor, model = {"anchor": X[N:]}, classifier()
@@ -380,12 +347,6 @@ def test_columns_come_in_any_order_and_categories_stay():
     model = classifier().fit(tables, apart(Y), anchor=public)
     assert model.feature_names_in_.tolist() == ["a", "b", "c", "code"]
     assert model.sums_.space.encode(tables["west"]).shape[1] == 6
-
-
-def test_targets_of_texts_and_numbers_stay_apart():
-    targets = apart(SICK.astype(int)) | {"west": apart(Y)["west"]}
-    with pytest.raises(ValueError, match="'west'"):
-        classifier().fit(apart(X), targets, anchor=X[N:])
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Clusters: all roles in one process, and what scikit-learn asks of estimators."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +12,6 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
-from sklearn.utils.validation import _num_samples
 
 import datacollab as dc
 from datacollab import KTI, Central, DataCollaborationClassifier, DataCollaborationRegressor
@@ -53,18 +50,6 @@ def test_labels_are_in_the_order_of_the_rows(world):
     assert labels.shape == (200,)
     shared = np.concatenate(list(fitted.collaboration_.labels_.values()))
     np.testing.assert_array_equal(np.bincount(shared), np.bincount(labels))
-
-
-def test_it_plays_the_roles(world):
-    """The same numbers as parties and analyst by hand, with the same secrets."""
-    X, anchor, _, groups = world
-    fitted = clusterer(shuffle=False).fit(X, groups=groups, anchor=anchor)
-    for party, rows in fitted.collaboration_.representations_.items():
-        np.testing.assert_array_equal(
-            rows, fitted.models_[party].transform(fitted.parties_[party].obfuscate(X[groups == party]))
-        )
-        share = fitted.parties_[party].share(anchor)
-        assert share.target_kind.value == "none"
 
 
 def test_a_party_column_and_a_frame(world):
@@ -118,11 +103,8 @@ def test_owners_and_anchor_travel_by_metadata_routing(world):
     assert requested == {"groups": True, "anchor": True}
 
 
-def test_anchor_as_long_as_the_table_is_no_trouble(world):
-    X, _, _, groups = world
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        clusterer().fit_predict(X, groups=groups, anchor=X[::-1])
+def n_rows(X):
+    return X.shape[0] if getattr(X, "shape", ()) else len(np.asarray(X))
 
 
 class _Adapter:
@@ -133,7 +115,7 @@ class _Adapter:
         anchor = np.random.default_rng(0).normal(size=(60, shape[1])) if len(shape) == 2 else X
         if hasattr(X, "columns"):
             anchor = pd.DataFrame(anchor, columns=X.columns)
-        return super().fit(X, y, groups=np.arange(_num_samples(X)) % self.n_parties, anchor=anchor)
+        return super().fit(X, y, groups=np.arange(n_rows(X)) % self.n_parties, anchor=anchor)
 
     def predict(self, X, groups=None):
         return super().predict(X, groups=first_party(X))
@@ -173,7 +155,7 @@ class RegressorBySums(Regressor):
 
 
 def first_party(X):
-    return np.zeros(_num_samples(X), dtype=int)
+    return np.zeros(n_rows(X), dtype=int)
 
 
 def identity():

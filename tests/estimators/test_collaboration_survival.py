@@ -92,27 +92,7 @@ def test_scores_are_concordances_and_together_is_better_than_alone():
         central.score(X_TEST, Y_TEST, sample_weight=np.ones(len(X_TEST)))
 
 
-def test_times_are_shared_in_steps():
-    exact, coarse = fitted(time_step=None), fitted(time_step=100.0)
-    assert not np.allclose(exact.predict(X_TEST, groups=TEST_OWNERS), coarse.predict(X_TEST, groups=TEST_OWNERS))
-    assert set(coarse.models_["a"].estimator.baselines_["a"].times % 100.0) == {0.0}
-
-
 @pytest.mark.parametrize("wrong", [np.zeros(N), effect_target(np.resize([0, 1], N), np.zeros(N))])
 def test_other_targets_are_refused(wrong):
     with pytest.raises(AgreementError, match="Expected times to an event"):
         model().fit(X, wrong, groups=OWNERS, anchor=ANCHOR)
-
-
-def test_an_analyst_refuses_strata_that_are_none():
-    with pytest.raises(ValueError, match="strata must be 'party' or None"):
-        dc.Analyst(dc.LTI(6), CoxRegression(), strata="site").fit([])
-
-
-@pytest.mark.parametrize("integrator", [dc.KTI(6, center=True), dc.KTICV(center=True), dc.ODC(), dc.GEP(6)], ids=str)
-def test_any_integration_serves(integrator):
-    """Also those that look at anchors alone, and choose their parameters there."""
-    found = fitted(integrator=integrator, estimator=CoxRegression(1.0, standardize=True))
-    concordance = concordance_index(Y_TEST, found.predict(X_TEST, groups=TEST_OWNERS))
-    pooled = CoxRegression(1.0, standardize=True).fit(X, Y)
-    assert concordance > concordance_index(Y_TEST, pooled.predict(X_TEST)) - 0.03 > 0.6

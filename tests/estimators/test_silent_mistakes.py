@@ -10,7 +10,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, loa
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from datacollab import (
@@ -23,7 +24,6 @@ from datacollab import (
     SMOTEAnchor,
     UniformAnchor,
 )
-from datacollab.estimators._roles import warn_of_anchor
 
 BUNDLED = [load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine]
 SAMPLERS = [GaussianAnchor, SampleAnchor, SMOTEAnchor, UniformAnchor]
@@ -39,6 +39,12 @@ def digits():
 
 def model():
     return DataCollaborationClassifier(PCA(8), LTI(8), LogisticRegression(max_iter=2000), random_state=0)
+
+
+def fit_to(X, anchor):
+    """Fit quickly, whatever the columns are: warnings are errors."""
+    quick = DataCollaborationClassifier(PCA(2), LTI(2), KNeighborsClassifier(1))
+    quick.fit(X, np.arange(len(X)) % 2, groups=np.arange(len(X)) % 3, anchor=anchor)
 
 
 def context(digits, **changes):
@@ -96,15 +102,10 @@ def test_a_step_that_leaves_the_anchor_as_it_was_is_noticed(digits, unit, frame)
         )
 
 
-def test_the_other_cure_is_one(digits):
-    inside = model().set_params(obfuscator=make_pipeline(StandardScaler(), PCA(8)))
-    inside.fit(1000 * digits["X"], digits["y"], **context(digits, anchor=1000 * digits["anchor"]))
-
-
 def test_ranges_brought_to_one_are_noticed(digits):
     X, anchor = 16 * digits["X"], 16 * digits["anchor"]
     with pytest.warns(UserWarning, match="vary far more"):
-        warn_of_anchor(MinMaxScaler().fit_transform(X), anchor)
+        fit_to(MinMaxScaler().fit_transform(X), anchor)
 
 
 def test_an_anchor_that_cross_validation_cuts_is_noticed(digits):
@@ -117,10 +118,6 @@ def test_an_anchor_that_cross_validation_cuts_is_noticed(digits):
         assert cross_val_score(model(), digits["X"], digits["y"], **options).min() > 0.5
 
 
-def test_who_fits_by_hand_may_have_as_many_anchor_rows(digits):
-    model().fit(digits["X"], digits["y"], **context(digits, anchor=digits["anchor"][:180]))
-
-
 @pytest.mark.parametrize("load", BUNDLED)
 @pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize("seed", range(2))
@@ -129,7 +126,7 @@ def test_no_false_alarm_on_anchors_of_the_same_table(load, sampler, seed):
     order = np.random.default_rng(seed).permutation(len(y))
     private, public = X[order[:100]], order[100:]
     anchor, _ = sampler(len(public) if sampler is SampleAnchor else 190).sample(X[public], random_state=seed)
-    warn_of_anchor(private[: 99 - (len(anchor) == 99)], anchor)
+    fit_to(private[: 99 - (len(anchor) == 99)], anchor)
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
@@ -151,4 +148,4 @@ def test_no_false_alarm_where_columns_are_of_all_kinds(sampler):
     X = table(150)
     anchor = pd.DataFrame(sampler(200).sample(table(220).to_numpy(), random_state=0)[0], columns=X.columns)
     X.iloc[3, 4] = np.nan
-    warn_of_anchor(X.assign(ward="east"), anchor.assign(ward="north"))
+    fit_to(X.assign(ward="east"), anchor.assign(ward="east"))

@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 import datacollab as dc
 from datacollab.errors import FewEventsWarning, HeavyTailWarning
@@ -67,33 +66,6 @@ def test_plain_numbers_get_no_word(seed):
         found, said = played(np.asarray(y, dtype=float), X)
         assert not said
         assert found > 0.2
-
-
-def test_the_scale_of_logarithms_brings_more_where_numbers_are_products():
-    _, X = rows()
-    y = np.exp(1.5 * (2 * X[:, 0] + X[:, 1]) / np.sqrt(5))
-    plain, logs = (played(y, X, **options)[0] for options in ({}, {"scale": "log"}))
-    assert logs > plain + 0.05
-
-
-def test_predictions_of_logarithms_are_in_the_targets_own_unit():
-    _, X = rows()
-    y = np.exp(X[:, 0])
-    model = dc.DataCollaborationRegressor(random_state=0, scale="log")
-    small, large = (
-        clone(model).fit(X[200:500], unit * y[200:500], groups=GROUPS, anchor=X[:200]).predict(X[500:])
-        for unit in (1.0, 1000.0)
-    )
-    np.testing.assert_allclose(large, 1000 * small, rtol=1e-6)
-    assert np.mean(small) == pytest.approx(np.mean(y[500:]), rel=0.15)
-
-
-def test_a_constant_target_is_predicted():
-    _, X = rows()
-    for options in ({}, {"scale": "log"}):
-        model = dc.DataCollaborationRegressor(random_state=0, **options)
-        model.fit(X[200:500], np.full(300, 3.0), groups=GROUPS, anchor=X[:200])
-        assert np.abs(model.predict(X[500:]) - 3).max() < 0.5
 
 
 def test_a_scale_that_cannot_be_is_refused_in_words():

@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from datacollab._validation import array_library, array_namespace, to_numpy
-from datacollab.linalg import Kernel, device_memory, like
-from datacollab.linalg._array_api import as_precise_as, inverse_cholesky
+from datacollab.linalg import (
+    Kernel,
+    array_library,
+    array_namespace,
+    as_precise_as,
+    device_memory,
+    inverse_cholesky,
+    like,
+    to_numpy,
+)
 
 xp = pytest.importorskip("array_api_strict")
 

@@ -45,22 +45,6 @@ def test_stops_where_it_was_told_to(rng, tol):
     assert found.columns < 400
 
 
-def test_a_looser_tolerance_is_cheaper(rng):
-    M = symmetric(np.linspace(0, 1, 500) ** 4, rng)
-    start = rng.normal(size=(500, 12))
-    columns = [leading_eigenpairs(lambda X: M @ X, start, 4, StopRule(tol)).columns for tol in (1e-1, 1e-4, 1e-8)]
-    assert columns == sorted(columns)
-    assert columns[0] < columns[-1]
-
-
-def test_a_good_start_is_cheaper_than_a_random_one(rng):
-    M = symmetric(np.linspace(0, 1, 500) ** 4, rng)
-    near = leading(M, 12)[1] + 1e-6 * rng.normal(size=(500, 12))
-    warm = leading_eigenpairs(lambda X: M @ X, near, 4, StopRule(1e-6))
-    cold = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(500, 12)), 4, StopRule(1e-6))
-    assert warm.columns < 0.7 * cold.columns
-
-
 def test_without_an_eigengap_no_angle_is_promised(rng):
     M = symmetric(np.r_[np.ones(6), rng.uniform(0, 0.5, size=100)], rng)
     found = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(106, 12)), 3, StopRule(1e-7))
@@ -90,12 +74,6 @@ def test_eigenvectors_that_follow(rng):
     few = leading_eigenpairs(lambda X: M[:5, :5] @ X, rng.normal(size=(5, 5)), 3, StopRule(1e-8), n_following=9)
     assert few.following.shape == (5, 2)
     assert leading_eigenpairs(lambda X: M @ X, rng.normal(size=(100, 8)), 3, StopRule(1e-8)).following.shape == (100, 0)
-
-
-def test_all_eigenvectors(rng):
-    M = symmetric(rng.uniform(0, 1, size=9), rng)
-    found = leading_eigenpairs(lambda X: M @ X, rng.normal(size=(9, 9)), 9, StopRule(1e-8))
-    assert_allclose(found.values, leading(M, 9)[0], atol=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -146,13 +124,6 @@ def test_a_solver_that_gives_up_says_so_and_returns_what_it_has(rng, monkeypatch
     assert_allclose(np.sum(found.vectors**2 * diagonal, axis=0), found.values, rtol=1e-12)
     residual = np.linalg.norm(diagonal * found.vectors - found.vectors * found.values)
     assert residual == pytest.approx(found.residual, rel=1e-6)
-
-
-def test_a_limit_on_the_columns(rng):
-    diagonal = np.linspace(0, 1, 1000)[:, np.newaxis]
-    found = leading_eigenpairs(lambda X: diagonal * X, rng.normal(size=(1000, 10)), 2, StopRule(1e-9, max_columns=100))
-    assert not found.converged
-    assert 100 <= found.columns < 120
 
 
 def test_an_operator_in_single_precision_is_not_asked_for_more(rng):

@@ -1,4 +1,3 @@
-import random
 import re
 from dataclasses import replace
 from itertools import product
@@ -9,7 +8,6 @@ from claim_rows import PARTIES, row, rows_of, the_papers_world, two_methods, ver
 
 from datacollab_experiments.claims import CLAIMS, check_claims, published_values
 from datacollab_experiments.paper import Condition
-from datacollab_experiments.reports._claims_text import claims_markdown
 
 
 def test_claims_can_be_told_apart_and_read():
@@ -98,9 +96,6 @@ def test_failures_are_left_out():
     whole, part = (verdicts_of({"rq2": part})["rq2-tsl-above-kti"] for part in (rows["rq2"], failed))
     assert (whole.n_seeds, part.n_seeds) == (10, 8)
     assert (whole.most_seeds, part.most_seeds) == (10, 10)
-    pages = [claims_markdown({"paper": [verdict]}) for verdict in (whole, part)]
-    assert "(10 seeds)" in pages[0]
-    assert "(8 to 10 seeds)" in pages[1]
     assert whole.verdict == part.verdict == "holds"
     nothing = [replace(each, scores={}, error="no") for each in rows["rq2"]]
     assert verdicts_of({"rq2": nothing})["rq2-tsl-above-kti"].verdict == "not run"
@@ -136,12 +131,6 @@ def test_a_margin_is_where_the_claim_says(gain, verdict):
     assert verdicts_of(rows)["rq1-lti-equals-gep"].verdict == verdict
 
 
-@pytest.mark.parametrize(("gain", "verdict"), [(0.01, "holds"), (-0.01, "does not hold"), (0.0, "undecided")])
-def test_equal_differences_decide_by_their_sign(gain, verdict):
-    rows = two_methods([[0.5 + gain, 0.8 + gain, 0.6 + gain]], [[0.5, 0.8, 0.6]])
-    assert verdicts_of(rows)["rq2-tsl-above-kti"].verdict == verdict
-
-
 @pytest.mark.parametrize("n_seeds", [1, 2])
 def test_one_or_two_seeds_decide_nothing(n_seeds):
     found = verdicts_of(rows_of(the_papers_world(), n_seeds=n_seeds))
@@ -172,39 +161,6 @@ def test_presets_of_hyperparameters_are_apart():
     both = verdicts_of({"rq2": rows + other}, hyperparameters="recommended")
     assert both["rq2-tsl-above-kti"].verdict == "does not hold"
     assert verdicts_of({"rq2": rows}, hyperparameters="recommended")["rq2-tsl-above-kti"].verdict == "not run"
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_the_order_of_rows_says_nothing(sign):
-    rows = rows_of(the_papers_world(), n_seeds=3, noise=0.02, sign=sign)
-    shuffled = {name: random.Random(0).sample(part, len(part)) for name, part in rows.items()}
-    assert check_claims(shuffled) == check_claims(rows)
-
-
-def test_methods_of_ones_own_change_nothing():
-    rows = rows_of(the_papers_world())
-    own = {
-        name: part + [replace(each, name="mine", scores={}, error="no") for each in part] for name, part in rows.items()
-    }
-    own = {
-        name: part + [replace(each, name="yours") for each in rows[name] if each.name == "KTI"]
-        for name, part in own.items()
-    }
-    assert check_claims(own) == check_claims(rows)
-
-
-def test_every_linear_method_must_be_surpassed():
-    """KTI is above three of them and below ODC: in no condition it is above all."""
-    scores = {"KTI": 0.5, "MPP": 0.4, "GEP": 0.4, "LTI": 0.4, "ODC": 0.6}
-    rows = [
-        row("rq1", Condition(n_parties=K, hyperparameters="paper"), name, seed, accuracy=score)
-        for (name, score), K, seed in product(scores.items(), PARTIES, range(3))
-    ]
-    found = verdicts_of({"rq1": rows})
-    assert found["rq1-kti-above-linear"].verdict == "does not hold"
-    assert found["rq1-kti-above-linear-many-parties"].verdict == "does not hold"
-    lower = [replace(each, scores={"accuracy": 0.3}) if each.name == "ODC" else each for each in rows]
-    assert verdicts_of({"rq1": lower})["rq1-kti-above-linear"].verdict == "holds"
 
 
 def test_a_method_that_failed_is_not_surpassed():

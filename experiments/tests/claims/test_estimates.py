@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from report_rows import failed, row, scored
+from report_rows import row
 
-from datacollab_experiments.claims._estimates import Estimate, anchor_series, by_axes, estimate, in_order, slope
+from datacollab_experiments.claims import anchor_series, by_axes, in_order, slope
 from datacollab_experiments.paper import Condition
 
 
@@ -44,11 +44,6 @@ def test_a_slope_takes_seeds_that_have_all_points():
     assert_allclose(slope(rows, "n_anchors", "construct").mean, 1.5)
     assert slope(rows[:-1], "n_anchors", "construct").mean == pytest.approx(1.0)
     assert slope(rows[:1], "n_anchors", "construct") is None
-
-
-def test_an_estimate_without_values():
-    rows = failed(list(scored("rq1", Condition(), ["KTI"], 2)), lambda row: True)
-    assert estimate(rows, "accuracy") == Estimate(None, 2)
 
 
 def test_groups_come_in_the_order_of_their_settings():

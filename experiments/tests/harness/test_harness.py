@@ -22,11 +22,9 @@ from datacollab_experiments.harness import ResultStore as Store
 from datacollab_experiments.harness import (
     Study,
     Task,
-    _run,
     attempt,
     cell_id,
     markdown,
-    r_table,
     read_outcomes,
     run_study,
     run_tasks,
@@ -34,7 +32,6 @@ from datacollab_experiments.harness import (
     versions,
     write_rows,
 )
-from datacollab_experiments.harness._carried import read_hashes
 
 MEASURED, TROUBLE = [], {}
 """What was computed in this process, and what is raised instead."""
@@ -114,7 +111,9 @@ def test_every_cell_has_its_score_and_where_it_comes_from(tmp_path, undisturbed)
 def test_after_its_hours_no_task_begins(tmp_path, undisturbed, monkeypatch):
     """A clock that moves by a quarter of an hour with every look at it."""
     path, clock = tmp_path / "results.sqlite", itertools.count(0, 900)
-    monkeypatch.setattr(_run, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    monkeypatch.setattr(
+        "datacollab_experiments.harness._run.time", SimpleNamespace(monotonic=lambda: float(next(clock)))
+    )
     run(path, hours=0)
     assert not MEASURED
     run(path, hours=0.8)
@@ -150,13 +149,6 @@ def test_what_is_there_of_a_task_is_not_computed_again(tmp_path):
     left = square(0, 1, 2).without({(cell_id({"number": 1}), 0), (cell_id({"number": 2}), 1)})
     assert list(left.cells.values()) == [2]
     assert left.keys == ((cell_id({"number": 2}), 0),)
-
-
-@pytest.mark.slow
-def test_how_many_run_at_a_time_changes_nothing(tmp_path, undisturbed):
-    path = tmp_path / "results.sqlite"
-    run(path, n_jobs=2)
-    assert scores(path) == undisturbed
 
 
 def test_a_task_has_one_thread(tmp_path):
@@ -293,30 +285,13 @@ def test_what_is_missing_or_failed_is_said_and_not_copied(tmp_path, capsys):
     assert "1 results are missing, 0 failed." in capsys.readouterr().err
 
 
-def test_a_part_of_a_study_is_reported_with_all_that_is_known(tmp_path):
-    assert command(tmp_path) == 0
-    part = replace(STUDY, tasks=TASKS[:1], reported=TASKS)
-    assert command(tmp_path, study=part) == 0
-    assert len((tmp_path / "run" / "report" / "README.md").read_text().splitlines()) == 2 + 9
-
-
 def test_other_data_of_the_same_name_are_refused(tmp_path):
     assert command(tmp_path) == 0
     with pytest.raises(ValueError, match="another version of 'numbers'"):
         command(tmp_path, study=replace(STUDY, fingerprints={"numbers": "b"}))
 
 
-def test_an_interruption_says_that_the_run_goes_on(tmp_path, capsys):
-    TROUBLE[3, 1] = KeyboardInterrupt()
-    assert command(tmp_path) == 130
-    assert "goes on where it was" in capsys.readouterr().err
-
-
 # tables
-
-
-def test_tables_align_numbers_where_asked():
-    assert markdown(["a", "b"], [["x", "1"]], numbers=True) == "| a | b |\n| --- | ---: |\n| x | 1 |"
 
 
 def test_rows_are_written_with_five_digits(tmp_path):
@@ -336,10 +311,3 @@ def test_a_packed_table_is_the_same_whenever_and_wherever_it_is_written(tmp_path
     assert packed == other
     # A flush after each row would undo most of what packing saves.
     assert len(packed) < 1.1 * len(gzip.compress(plain))
-
-
-def test_a_carried_table_is_opened_if_it_is_the_one_that_was_looked_at(monkeypatch):
-    assert r_table("survival/rotterdam").shape == (2982, 16)
-    monkeypatch.setitem(read_hashes(), "survival/rotterdam", 64 * "0")
-    with pytest.raises(ValueError, match=r"rotterdam.* is another file"):
-        r_table("survival/rotterdam")

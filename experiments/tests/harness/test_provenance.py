@@ -8,10 +8,10 @@ import pytest
 
 import datacollab
 import datacollab_experiments
-from datacollab_experiments.harness import _provenance as provenance
+from datacollab_experiments.harness import source_state
 
 PACKAGES = {module.__name__: Path(module.__file__).parent for module in (datacollab, datacollab_experiments)}
-HERE = Path(provenance.__file__).relative_to(PACKAGES["datacollab_experiments"])
+MODULE = "datacollab_experiments.harness._provenance"
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def committed(tmp_path_factory):
 def repository(committed, tmp_path, monkeypatch):
     """A copy of it, from which the packages are taken."""
     shutil.copytree(committed, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr(provenance, "__file__", str(tmp_path / "datacollab_experiments" / HERE))
+    monkeypatch.setattr(f"{MODULE}.__file__", str(tmp_path / "datacollab_experiments" / "harness" / "_provenance.py"))
     monkeypatch.setattr(datacollab, "__file__", str(tmp_path / "datacollab" / "__init__.py"))
     return tmp_path
 
@@ -42,17 +42,17 @@ def repository(committed, tmp_path, monkeypatch):
     "changed", ["datacollab/analyst/_kti.py", "datacollab_experiments/paper/_run.py", "datacollab/__init__.py"]
 )
 def test_a_change_anywhere_in_the_packages_shows(repository, changed):
-    committed = provenance.source_state()
+    committed = source_state()
     assert len(committed) == 12
     (repository / changed).write_text("# changed")
-    assert provenance.source_state() == f"{committed}+"
+    assert source_state() == f"{committed}+"
 
 
 def test_what_is_not_of_the_packages_does_not_show(repository):
     (repository / "notes.txt").write_text("new")
-    assert "+" not in provenance.source_state()
+    assert "+" not in source_state()
 
 
 def test_outside_of_a_repository_there_is_none(repository):
     shutil.rmtree(repository / ".git")
-    assert provenance.source_state() == ""
+    assert source_state() == ""

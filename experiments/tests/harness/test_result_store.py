@@ -37,46 +37,6 @@ def test_what_is_saved_is_read_back(path):
         assert store.images("b", 3) is None
 
 
-def test_a_float_keeps_every_digit(path):
-    value = np.nextafter(0.1, 1)
-    with ResultStore(path) as store:
-        store.save(0, [outcome(accuracy=float(value))], VERSIONS, "")
-        assert store.results()["a", 0].scores["accuracy"] == value
-
-
-def test_what_is_there_already_stays(path):
-    with ResultStore(path) as store:
-        store.save(0, [outcome(accuracy=0.5)], VERSIONS, "old")
-        store.save(0, [outcome(accuracy=0.9), outcome("b")], VERSIONS, "new")
-        results = store.results()
-        assert (results["a", 0].scores["accuracy"], results["a", 0].source) == (0.5, "old")
-        assert results["b", 0].source == "new"
-
-
-def test_failures_can_be_forgotten_and_only_they(path):
-    with ResultStore(path) as store:
-        store.save(0, [outcome("a"), outcome("b", error="E: x"), outcome("c", error="E: y")], VERSIONS, "")
-        assert store.forget_failures(["a", "b"]) == 1
-        assert store.done() == {("a", 0), ("c", 0)}
-
-
-def test_definitions_are_replaced_by_name(path):
-    with ResultStore(path) as store:
-        store.keep_definitions({"b": "small", "a": "other"}, {"cell": {"method": "LTI"}})
-        store.keep_definitions({"b": "large"}, {"cell": {"method": "LTI"}})
-        assert store.definitions() == ["other", "large"]
-
-
-def test_other_data_of_the_same_name_are_refused(path):
-    with ResultStore(path) as store:
-        store.check_data({"slices": "excerpt", "digits": "d"})
-        store.check_data({"slices": "excerpt"})
-        with pytest.raises(
-            ValueError, match="another version of 'slices', such as an excerpt. Choose another --output"
-        ):
-            store.check_data({"slices": "whole"})
-
-
 @pytest.mark.slow
 def test_reading_does_not_write(path):
     with ResultStore(path) as store:
@@ -97,14 +57,6 @@ def test_a_foreign_database_is_left_alone(tmp_path):
     with pytest.raises(ValueError, match="a database of something else"):
         ResultStore(path)
     assert path.read_bytes() == before
-
-
-def test_a_foreign_file_is_left_alone(tmp_path):
-    path = tmp_path / "notes.txt"
-    path.write_text("not a database, but somebody's notes" * 100, encoding="utf-8")
-    with pytest.raises(ValueError, match="not a file of experiment results"):
-        ResultStore(path)
-    assert path.read_text(encoding="utf-8").startswith("not a database")
 
 
 def test_a_file_of_a_newer_version_is_refused(path):

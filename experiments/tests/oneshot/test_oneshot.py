@@ -13,8 +13,8 @@ from scipy.special import softmax
 
 from datacollab_experiments.oneshot import methods
 from datacollab_experiments.oneshot.__main__ import main
-from datacollab_experiments.oneshot.attacks import Worlds, attack_method, judge_evidence
-from datacollab_experiments.oneshot.messages import Kind, Points, Records, Total
+from datacollab_experiments.oneshot.attacks import attack_method, judge_evidence
+from datacollab_experiments.oneshot.messages import Kind, Records, Total
 from datacollab_experiments.oneshot.methods import (
     METHODS,
     RATE,
@@ -30,7 +30,7 @@ from datacollab_experiments.oneshot.methods import (
     SyntheticRows,
     kind_of,
 )
-from datacollab_experiments.oneshot.report import BOTH, EACH, dominating, means_of, text
+from datacollab_experiments.oneshot.report import means_of, text
 from datacollab_experiments.oneshot.settings import PRESETS
 from datacollab_experiments.oneshot.tasks import tasks_of
 from datacollab_experiments.pays.draws import Rows, draw
@@ -140,14 +140,6 @@ def test_whitened_evidence_is_that_of_the_whole_covariance():
                 assert_allclose(found[place, start + column], solved @ residual / np.sqrt(solved @ delta) * scale)
 
 
-def test_points_say_where_the_record_itself_is(drawn):
-    rows = drawn.test
-    X, y = rows.X[:5], rows.y[:5]
-    said = Points(rows).evidence(Records(X, y, 1 - y, X[None]))
-    assert (said[:, [0, 2]] < -20).all()
-    assert (said[:, 1] > -5).all()
-
-
 def test_a_secret_turn_is_found_from_the_moments_themselves():
     random = np.random.default_rng(0)
     rows = random.normal(size=(200, 6)) * np.arange(1, 7)
@@ -179,13 +171,6 @@ def test_attack_is_as_good_as_the_distance_of_normal_evidence_allows():
     assert abs(found["AUC"] - expected) < 8 * max(found["se"], 0.005)
 
 
-def test_attack_finds_nothing_where_there_is_nothing():
-    random = np.random.default_rng(1)
-    state = random.random((400, 10)) < 0.5
-    assert_allclose(judge_evidence(random.normal(size=(400, 10, 3)), state)["AUC"], 0.5, atol=4 * 0.0092)
-    assert judge_evidence(np.empty((400, 10, 0)), state) == {"AUC": 0.5, "se": 0.0, "TPR": 0.01, "advantage": 0.0}
-
-
 def test_controls_find_everybody_and_nobody(drawn):
     found = attack_method(Central(), drawn, 10)
     assert found["membership|receiver|AUC"] > 0.99
@@ -193,48 +178,7 @@ def test_controls_find_everybody_and_nobody(drawn):
     assert attack_method(Constant(), drawn, 10)["target|together|AUC"] == 0.5
 
 
-def test_worlds_are_as_they_say():
-    setting = Setting(dataset="digits", n_parties=4, n_per_party=30, split="label-skew")
-    drawn = draw(load_table("digits"), setting, 0)
-    worlds = Worlds(drawn)
-    n, records = worlds.n_members, worlds.records
-    assert n == 10
-    assert not (records.y == records.other).any()
-    for world in map(worlds.world, range(5)):
-        rows = world.drawn.parties["party-0"]
-        where = [np.flatnonzero((record == rows.X).all(axis=1)) for record in records.X]
-        assert [bool(len(found)) for found in where[:n]] == world.states["membership"].tolist()
-        seen = [rows.y[found[0]] for found in where[n:]]
-        assert (seen == np.where(world.states["target"], records.y[n:], records.other[n:])).all()
-        assert all(len(world.drawn.parties[name]) == len(own) for name, own in drawn.parties.items())
-        # Other parties get classes that they have, and no others.
-        for name in ("party-1", "party-2", "party-3"):
-            assert set(world.drawn.parties[name].y) <= set(drawn.parties[name].y)
-
-
 # report
-
-
-def test_a_method_is_ahead_if_it_is_better_in_one_way_and_no_worse_in_the_other():
-    means = pd.DataFrame(
-        {
-            "score": {"sums under masks": 0.80, "a": 0.80, "b": 0.81, "c": 0.79, "d": 0.803, "central": 0.9},
-            EACH: {"sums under masks": 0.7, "a": 0.6, "b": 0.71, "c": 0.5, "d": 0.7, "central": 0.5},
-            BOTH: {"sums under masks": 0.7, "a": 0.7, "b": 0.7, "c": 0.7, "d": 0.8, "central": 0.5},
-        }
-    )
-    assert dominating(means, EACH) == ["a", "d"]
-    assert dominating(means, BOTH) == ["b"]
-    # .71 is level with .7, and .803 with .8.
-    assert dominating(means, EACH, utility=0.005, less=0.02) == ["a", "b"]
-
-
-def test_quick_preset_has_each_table_under_each_condition():
-    settings = PRESETS["quick"].settings
-    assert len(set(settings)) == 20
-    assert {setting.dataset for setting in settings[:4]} == {"credit", "email", "digits", "telco"}
-    conditions = {(setting.n_parties, setting.split) for setting in settings if setting.dataset == "email"}
-    assert conditions == {*((n, "iid") for n in (3, 10, 50)), (10, "label-skew"), (10, "feature-shift")}
 
 
 @pytest.mark.nightly
@@ -273,48 +217,6 @@ def test_the_published_page_says_what_its_rows_say():
     assert reach in page
     assert said.split("## What to know")[1] in page
     assert said.split("![")[1].split("##")[0] in page
-
-
-def test_the_report_counts_settings_with_one_draw_and_averages_errors():
-    rows = pd.read_csv(PUBLISHED / "rows.csv.gz")
-    rows = rows[(rows.seed == 0) | (rows.dataset == "credit")]
-    setting = ["dataset", "parties", "rows", "split"]
-    n_draws, errors = [], []
-    for _, of in rows[rows.method == "sums under masks"].groupby(setting):
-        n_draws.append(len(of))
-        # The mean of independent draws.
-        errors += [np.sqrt(np.sum(of[column] ** 2)) / len(of) for column in rows if column.endswith("|se")]
-    assert (n_draws.count(1), n_draws.count(3)) == (15, 5)
-    assert len(errors) == 6 * 20
-    said = text(means_of(rows.to_dict("records")), rows.to_dict("records"), [], preset="quick")
-    assert " 15 of 20 settings have one draw." in said
-    assert f"a standard error of {np.mean(errors):.3f} on average, and {max(errors):.3f} at most" in said
-    first = said.split("\n\n")[1]
-    assert "on digits as high as that of exact sums" in first
-    # Less risk on digits, and the page no longer says so; `local` is ahead of nobody if it scores like `constant`.
-    sums = (rows.method == "sums under masks") & (rows.dataset == "digits")
-    rows.loc[sums, [column for column in rows if column.endswith("|AUC")]] = 0.6
-    rows.loc[rows.method == "local", ["AUC", "accuracy"]] = 0.05
-    changed = text(means_of(rows.to_dict("records")), rows.to_dict("records"), [], preset="quick").split("\n\n")[1]
-    assert "as high as" not in changed
-    assert "`local`, which sends nothing, is on the frontier in 20 and 20 of 20." in first
-    assert "`local`, which sends nothing, is on the frontier in 0 and 0 of 20." in changed
-
-
-def test_a_run_of_one_method_alone_ends_without_a_table(tmp_path):
-    assert main(["--preset", "smoke", "--method", "constant", "--output", str(tmp_path)]) == 0
-    assert "No setting has run with all methods yet." in (tmp_path / "report" / "README.md").read_text("utf-8")
-    assert pd.read_csv(tmp_path / "report" / "rows.csv.gz").method.tolist() == ["constant"]
-
-
-def test_a_whole_run_is_not_called_unfinished():
-    rows = pd.read_csv(PUBLISHED / "rows.csv.gz")
-    first = rows[rows.seed == 0]
-    for n, unfinished in ((2, True), (3, False)):
-        some = pd.concat([first.assign(seed=seed) for seed in range(n)]).to_dict("records")
-        said = text(means_of(some), some, [], preset="quick")
-        assert ("The run is unfinished" in said) is unfinished
-        assert "one draw" not in said
 
 
 @pytest.mark.nightly

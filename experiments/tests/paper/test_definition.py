@@ -6,7 +6,6 @@ import pytest
 from tiny import TINY, tiny
 
 from datacollab_experiments import readings
-from datacollab_experiments.claims import published_values
 from datacollab_experiments.paper import (
     Attacks,
     Condition,
@@ -14,8 +13,8 @@ from datacollab_experiments.paper import (
     definition_text,
     experiment_names,
     load_experiment,
+    make_tasks,
 )
-from datacollab_experiments.paper._plan import cells
 
 PAPERS = ("regression", "rq1", "rq2", "rq3", "rq4", "slice")
 SHIPPED = ("regression", "rq1", "rq2", "rq3", "rq4", "rq4-risks", "rq4-risks-table", "slice")
@@ -60,83 +59,6 @@ def test_the_paper_preset_is_as_large_as_the_paper():
         assert {(c.n_per_party, c.n_neighbors) for c in experiment.conditions} == {(100, 10)}
 
 
-def test_the_paper_preset_has_the_reading_that_is_nearest_to_the_papers_figures_and_says_so():
-    for name in ("rq1", "rq2", "rq3", "rq4"):
-        paper, quick, smoke = (load_experiment(name, preset) for preset in ("paper", "quick", "smoke"))
-        assert {(c.split, c.concentration) for c in paper.conditions} == {("label-skew", 2.0)}
-        assert any("label-skew, concentration 2" in note for note in paper.notes)
-        for other in (quick, smoke):
-            assert {c.split for c in other.conditions} == {"iid"}
-            assert not any("label-skew" in note for note in other.notes)
-        widths = {c.kernel_width for c in paper.conditions}
-        assert widths == ({"median"} if name == "rq4" else {"median-squared"})
-        assert {c.kernel_width for c in (*quick.conditions, *smoke.conditions)} == {"median-squared"}
-    for name in ("regression", "slice"):
-        assert {c.split for c in load_experiment(name, "paper").conditions} == {"iid"}
-    assert load_experiment("rq4", "quick").attacks.n_attacked == 0
-
-
-def test_the_printed_preset_is_the_part_of_the_paper_preset_that_the_paper_prints():
-    for name in PAPERS:
-        printed, paper = load_experiment(name, "printed"), load_experiment(name, "paper")
-        if name == "slice":
-            assert printed is None, "the whole of it is not to be had"
-            continue
-        assert set(printed.conditions) == {c for c in paper.conditions if c.hyperparameters == "paper"}
-        assert (printed.seeds, printed.attacks) == (paper.seeds, paper.attacks)
-        assert set(printed.methods) <= set(paper.methods)
-        assert printed.notes == paper.notes
-    methods = {value.name for value in published_values() if value.table == "tab:rq4-integration-accuracy-wide"}
-    assert set(load_experiment("rq4", "printed").methods) == methods
-    errors = {value.name for value in published_values() if value.measure == "rmse"}
-    assert set(load_experiment("regression", "printed").methods) == errors
-
-
-def test_methods_of_a_preset_replace_the_others(tmp_path):
-    text = TINY.replace("seeds = 2", "seeds = 2\nmethods = { LTI = {} }")
-    assert list(tiny(tmp_path).methods) == ["Central", "LTI", "KTI"]
-    assert list(tiny(tmp_path, text).methods) == ["LTI"]
-
-
-OWN = TINY.replace("[axes]", '[axes]\ndataset = ["digits", "mine:load"]').replace(
-    "KTI = {}", 'Mine = { class = "mine:KTI" }'
-)
-FIXED = TINY.replace('dataset = "digits"', 'dataset = "mine:load"')
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (
-            OWN + 'axes = { dataset = ["digits"] }',
-            r"preset 'test': dataset = \['mine:load'\] of \[axes\] would not be run, as axes of \[presets.test\] has "
-            r"dataset = \['digits'\] in its place. Delete that one, or write yours there",
-        ),
-        (FIXED + 'axes = { dataset = ["digits"] }', r"\['mine:load'\] of \[condition\] .* axes of \[presets.test\]"),
-        (FIXED + 'condition = { dataset = "digits" }', r"of \[condition\] .* condition of \[presets.test\]"),
-        (FIXED.replace("[axes]", '[axes]\ndataset = ["digits"]'), r"\[condition\] would not be run, as \[axes\] has"),
-        (
-            OWN + "methods = { LTI = {} }",
-            r"method 'Mine' of \[methods\] .* methods of \[presets.test\] .*Write it there",
-        ),
-    ],
-)
-def test_a_preset_without_what_somebody_added_is_refused(tmp_path, text, message):
-    with pytest.raises(ValueError, match=message):
-        tiny(tmp_path, text)
-
-
-def test_what_somebody_added_is_run_by_presets_that_have_it_or_say_nothing_of_it(tmp_path):
-    for setting in (
-        "",
-        'axes = { dataset = ["mine:load"] }',
-        'methods = { Mine = { class = "mine:KTI", alpha = 1.0 } }',
-    ):
-        experiment = tiny(tmp_path, f"{OWN}\n{setting}")
-        assert "mine:load" in {condition.dataset for condition in experiment.conditions}
-        assert "Mine" in experiment.methods
-
-
 @pytest.mark.parametrize("name", [name for name in SHIPPED if name != "slice"])
 def test_a_data_set_of_ones_own_in_a_copied_definition_is_run_or_the_preset_refused(tmp_path, name):
     text = re.sub(r"^dataset = .*$", 'dataset = ["mine:load"]', definition_text(name), count=1, flags=re.MULTILINE)
@@ -145,19 +67,6 @@ def test_a_data_set_of_ones_own_in_a_copied_definition_is_run_or_the_preset_refu
     with pytest.raises(ValueError, match=r"as axes of \[presets.smoke\] has dataset"):
         load_experiment(path, "smoke")
     assert {condition.dataset for condition in load_experiment(path, "quick").conditions} == {"mine:load"}
-
-
-def test_risks_are_measured_with_and_without_a_defence_and_both_ways_umap_maps_new_rows():
-    risks, table = load_experiment("rq4-risks", "paper"), load_experiment("rq4-risks-table", "paper")
-    assert {c.dataset for c in risks.conditions} == {"mnist", "fashion-mnist"}
-    assert {c.dataset for c in table.conditions} == {"ujiindoorloc"}
-    ways = {("pca", "row-wise"), ("kernel-pca", "row-wise"), ("umap", "row-wise"), ("umap", "umap")}
-    for experiment, n_datasets in ((risks, 2), (table, 1)):
-        assert {(c.obfuscator, c.out_of_sample) for c in experiment.conditions} == ways
-        assert {c.defence for c in experiment.conditions} == {"none", "groups"}
-        assert len(experiment.conditions) == n_datasets * 4 * 2
-    assert risks.attacks.names == ("LR", "PINV", "audit")
-    assert table.attacks.names == ("audit",)
 
 
 def test_axes_are_multiplied_and_a_preset_goes_first(tmp_path):
@@ -230,6 +139,8 @@ def test_the_comparison_of_searches_has_the_conditions_of_rq4_and_one_transform(
     rq4 = load_experiment("rq4", "quick").conditions
     assert set(experiment.conditions) == {replace(condition, out_of_sample="row-wise") for condition in rq4}
     assert len(experiment.conditions) == 2 * 18
-    searched = {(cell.id, cell.condition.obfuscator) for cell in cells(experiment) if cell.name == "KTICV+TSL+Center"}
-    assert len(searched) == 18, "a search is one computation under both presets"
+    cells = {key: cell for task in make_tasks([experiment]) for key, cell in task.cells.items()}
+    assert sum(cell.name == "KTICV+TSL+Center" for cell in cells.values()) == 18, (
+        "a search is one computation under both presets"
+    )
     assert load_experiment(path, "smoke").conditions

@@ -1,19 +1,37 @@
+"""Which computations are one, and in which order they are run."""
+
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 from tiny import tiny
 
-from datacollab_experiments.paper import Attacks, Condition, load_experiment, make_tasks
-from datacollab_experiments.paper._plan import Cell, cells, condition_of_draw
+from datacollab_experiments.paper import Attacks, Condition, Experiment, load_experiment, make_tasks
 
 PAPER = Condition(hyperparameters="paper")
 RECOMMENDED = Condition(hyperparameters="recommended")
+ATTACKS = Attacks()
 
 
-def cell(name, condition, kind="method", own=None, attacks=None):
-    return Cell(condition=condition, kind=kind, name=name, own=own or {}, attacks=attacks).id
+def task_of(condition, **options):
+    experiment = Experiment(name="e", preset="p", title="t", conditions=(condition,), seeds=(0,), **options)
+    (task,) = make_tasks([experiment])
+    return task
+
+
+def cell(name, condition, own=None):
+    (found,) = task_of(condition, methods={name: own or {}}).cells
+    return found
+
+
+def attack_cell(name, condition=PAPER, attacks=ATTACKS):
+    (found,) = [key for key, each in task_of(condition, attacks=attacks).cells.items() if each.name == name]
+    return found
+
+
+def draw_of(condition):
+    """The condition without settings that do not change a trial."""
+    return task_of(condition, methods={"LTI": {}}).condition
 
 
 def test_a_hash_stays_what_it_was():
@@ -35,11 +53,10 @@ def test_whatever_changes_a_score_changes_the_hash(change):
 
 
 def test_methods_and_attacks_are_told_apart():
-    attacks = Attacks()
     hashes = [cell(name, PAPER) for name in ("Local", "Local+Public", "Central", "MPP", "LTI", "KTI", "KTI+Center")]
-    hashes += [cell(name, PAPER, "attack", attacks=attacks) for name in ("LR", "MLP")]
-    hashes += [cell("LR", PAPER, "attack", attacks=replace(attacks, n_judge=9))]
-    hashes += [cell("Mine", PAPER, own={"class": "a:B", **more}) for more in ({}, {"c": 1}, {"c": 2})]
+    hashes += [attack_cell(name) for name in ("LR", "MLP")]
+    hashes += [attack_cell("LR", attacks=replace(ATTACKS, **more)) for more in ({"n_judge": 9}, {"n_attacked": 1000})]
+    hashes += [cell("Mine", PAPER, {"class": "a:B", **more}) for more in ({}, {"c": 1}, {"c": 2})]
     assert len(set(hashes)) == len(hashes)
 
 
@@ -51,73 +68,46 @@ def test_equal_computations_are_one():
     assert cell("LTI", pca) == cell("LTI", replace(pca, hyperparameters="recommended", out_of_sample="row-wise"))
     assert cell("LTI", PAPER) != cell("LTI", RECOMMENDED), "another transform of UMAP"
     assert cell("LTI", PAPER) == cell("LTI", replace(PAPER, hyperparameters="recommended"))
-    assert cell("Mine", PAPER, own={"class": "a:B"}) == cell("Yours", PAPER, own={"class": "a:B"})
-    attacks = Attacks(names=("LR",))
-    assert cell("LR", PAPER, "attack", attacks=attacks) == cell("LR", PAPER, "attack", attacks=Attacks())
+    assert cell("Mine", PAPER, {"class": "a:B"}) == cell("Yours", PAPER, {"class": "a:B"})
+    assert attack_cell("LR", attacks=Attacks(names=("LR",))) == attack_cell("LR")
 
 
-def test_a_split_concerns_everybody_and_its_concentration_only_a_skewed_one():
-    skewed = replace(PAPER, split="label-skew")
+def test_settings_concern_only_who_uses_them():
+    """The concentration, a skewed split; the width of kernel PCA, kernel PCA; a defence, who shares or has anchors."""
+    skewed, kernel = replace(PAPER, split="label-skew"), replace(PAPER, obfuscator="kernel-pca")
     for name in ("Local", "Local+Public", "Central", "KTI"):
         assert len({cell(name, PAPER), cell(name, skewed), cell(name, replace(skewed, concentration=0.5))}) == 3
         assert cell(name, replace(PAPER, concentration=0.5)) == cell(name, PAPER)
-    stratified = replace(PAPER, split="stratified")
-    assert cell("KTI", stratified) == cell("KTI", replace(stratified, concentration=0.5))
-    again = condition_of_draw(replace(PAPER, concentration=0.5))
-    assert again == condition_of_draw(PAPER)
-    assert condition_of_draw(replace(skewed, concentration=0.5)) != condition_of_draw(skewed)
+    assert draw_of(replace(PAPER, concentration=0.5)) == draw_of(PAPER)
+    assert draw_of(replace(skewed, concentration=0.5)) != draw_of(skewed)
 
-
-def test_the_width_of_kernel_pca_concerns_who_uses_it():
-    kernel = replace(PAPER, obfuscator="kernel-pca")
-    wide = replace(kernel, kernel_width="median")
+    wide, pca = replace(kernel, kernel_width="median"), replace(PAPER, obfuscator="pca")
     assert cell("LTI", wide) != cell("LTI", kernel)
-    assert condition_of_draw(wide) != condition_of_draw(kernel)
     assert cell("Central", wide) == cell("Central", kernel)
-    pca = replace(PAPER, obfuscator="pca")
-    assert cell("LTI", replace(pca, kernel_width="median")) == cell("LTI", pca)
-    assert condition_of_draw(replace(pca, kernel_width="median")) == condition_of_draw(pca)
+    assert draw_of(wide) != draw_of(kernel)
+    assert draw_of(replace(pca, kernel_width="median")) == draw_of(pca)
 
-
-def test_who_is_attacked_is_part_of_the_hash():
-    attacks = Attacks()
-    assert cell("LR", PAPER, "attack", attacks=replace(attacks, n_attacked=1000)) != cell(
-        "LR", PAPER, "attack", attacks=attacks
-    )
-
-
-def test_a_defence_concerns_whoever_shares_or_uses_the_anchor():
     grouped = replace(PAPER, defence="groups")
     for name in ("Local", "Central"):
         assert cell(name, grouped) == cell(name, PAPER)
     # The anchor's rows are drawn from those that the parties do not fit on.
     assert cell("Local+Public", grouped) != cell("Local+Public", PAPER)
-    attacks = Attacks()
-    assert cell("LR", grouped, "attack", attacks=attacks) != cell("LR", PAPER, "attack", attacks=attacks)
+    assert attack_cell("LR", grouped) != attack_cell("LR")
 
 
 def test_the_audit_has_no_judge_and_no_leaked_targets():
-    first = cell("audit", PAPER, "attack", attacks=Attacks(names=("LR", "audit")))
-    other = Attacks(names=("audit",), n_judge=9, leaked_targets=(7,), n_per_target=1)
-    assert cell("audit", PAPER, "attack", attacks=other) == first
-    assert cell("audit", replace(PAPER, defence="groups"), "attack", attacks=other) != first
-    assert cell("LR", PAPER, "attack", attacks=other) != cell("LR", PAPER, "attack", attacks=Attacks())
-
-
-def test_rq1_and_rq2_share_trials_and_rows():
-    first, second = load_experiment("rq1", "quick"), load_experiment("rq2", "quick")
-    together, alone = make_tasks([first, second]), make_tasks([first])
-    assert [task.condition for task in together] == [task.condition for task in alone]
-    n_kti = sum(cell.name == "KTI" for task in together for cell in task.cells.values())
-    assert n_kti == len(together) == 2 * 4 * 2 * 5
+    both, other = Attacks(names=("LR", "audit")), Attacks(names=("audit",), n_judge=9, leaked_targets=(7,))
+    assert attack_cell("audit", attacks=other) == attack_cell("audit", attacks=both)
+    assert attack_cell("audit", replace(PAPER, defence="groups"), other) != attack_cell("audit", attacks=both)
 
 
 def test_tasks_hold_every_row_once_and_on_its_own_trial():
     experiments = [load_experiment(name, "quick") for name in ("rq1", "rq2", "rq3", "rq4")]
-    wanted = {(cell.id, seed) for e in experiments for cell in cells(e) for seed in e.seeds}
     tasks = make_tasks(experiments)
-    planned = Counter((hash_, task.seed) for task in tasks for hash_ in task.cells)
-    assert set(planned) == wanted
+    planned = Counter((key, task.seed) for task in tasks for key in task.cells)
+    assert set(planned) == {
+        (key, task.seed) for each in experiments for task in make_tasks([each]) for key in task.cells
+    }
     assert set(planned.values()) == {1}
     for task in tasks:
         for inner in task.cells.values():
@@ -131,27 +121,6 @@ def test_tasks_hold_every_row_once_and_on_its_own_trial():
 
 
 def test_what_is_done_is_not_planned_again(tmp_path):
-    experiment = tiny(tmp_path)
-    done = {(inner.id, 0) for inner in cells(experiment)}
-    left = [task.without(done) for task in make_tasks([experiment])]
-    assert {task.seed for task in left if task.cells} == {1}
-    done |= {(inner.id, 1) for inner in cells(experiment)}
-    assert not any(task.without(done).cells for task in make_tasks([experiment]))
-
-
-def test_ten_seeds_of_everything_come_first_and_cheap_parties_before_others():
-    experiments = [load_experiment(name, "printed") for name in ("rq1", "rq2", "rq3", "rq4")]
-    tasks = make_tasks(experiments)
-    assert [task.seed // 10 for task in tasks] == sorted(task.seed // 10 for task in tasks)
-    first = [task.condition for task in tasks if task.seed < 10]
-    place = {(c.obfuscator, c.n_parties): number for number, c in enumerate(first)}
-    assert max(place["pca", 10], place["kernel-pca", 10]) < place["umap", 2] < place["umap", 4] < place["umap", 10]
-    assert place["umap", 10] < place["umap", 16] < place["umap", 32] < place["umap", 64] == len(first) - 1
-    # What fits its parties once for several anchors stands together.
-    shared = [
-        (task.seed, replace(task.condition, n_anchors=1000, n_sources=100))
-        for task in tasks
-        if (task.condition.dataset, task.condition.n_components) == ("mnist", 10) and task.condition.n_parties == 10
-    ]
-    assert len(set(shared)) == 30
-    assert sum(one != other for one, other in pairwise(shared)) == 29
+    tasks = make_tasks([tiny(tmp_path)])
+    done = {(key, 0) for task in tasks for key in task.cells if task.seed == 0}
+    assert {task.seed for task in (each.without(done) for each in tasks) if task.cells} == {1}

@@ -25,18 +25,6 @@ def test_opposite_parties_disagree_wholly(rng):
     assert_allclose(disagreement({"a": rows, "b": -rows}), 1.0)
 
 
-def test_disagreement_has_no_unit_and_no_origin(rng):
-    representations = {party: rng.normal(size=(40, 2)) for party in "abc"}
-    moved = {party: 7 - 3 * rows for party, rows in representations.items()}
-    assert_allclose(disagreement(moved), disagreement(representations), rtol=1e-10)
-
-
-def test_disagreement_by_hand():
-    """Two parties and rows, one column: means per row 1 and 3, overall 2."""
-    rows = {"a": np.array([[0.0], [2.0]]), "b": np.array([[2.0], [4.0]])}
-    assert_allclose(disagreement(rows), 4 / 8)
-
-
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_the_score_figure_shows_means_and_intervals(task):
     both = comparison(CLASSIFIED, task)
@@ -53,20 +41,14 @@ def test_the_score_figure_shows_means_and_intervals(task):
     assert axes.get_ylim()[0] > axes.get_ylim()[1]
 
 
-def test_the_score_figure_of_one_trial_claims_no_interval():
-    figure = score_figure(comparison({"Local": [0.5], "LTI": [0.7]}))
-    figure.canvas.draw()
-    assert figure.axes[0].get_xlabel() == "accuracy on common test rows, one trial"
-
-
 @pytest.fixture
 def fast_umap(monkeypatch):
     """PCA in place of UMAP, whose first fit compiles for long; the test of the command draws with UMAP itself."""
     from sklearn.decomposition import PCA
 
-    from datacollab_experiments.paper import _trial
-
-    monkeypatch.setattr(_trial, "obfuscator", lambda kind, n_components, **options: PCA(n_components))
+    monkeypatch.setattr(
+        "datacollab_experiments.paper._trial.obfuscator", lambda kind, n_components, **options: PCA(n_components)
+    )
 
 
 def panels_of(figure):
@@ -88,16 +70,6 @@ def test_the_alignment_figure_of_classes():
         assert len(colours) == 3
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert labels == ["party-0", "party-1", "party-2", "class 3", "class 5", "class 8"]
-
-
-def test_a_class_has_its_colour_also_where_a_party_lacks_another():
-    from datacollab_experiments.paper import _figure
-
-    rng = np.random.default_rng(0)
-    y = np.repeat([3, 5, 8], 200)
-    data = as_dataset("blobs", "classification", rng.normal(size=(600, 5)) + y[:, np.newaxis], y)
-    everyone, only_8 = (_figure._colours(data)(np.array(target))["c"] for target in ([3, 5, 8], [8]))
-    assert only_8[0] == everyone[2]
 
 
 @pytest.mark.usefixtures("fast_umap")

@@ -5,15 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from tiny import TINY, tiny
 from trials import DIABETES, DIGITS, diabetes, distinct_digits, shrink_forests
 
 from datacollab.anchor import find_private_rows
-from datacollab_experiments.paper import Attacks, _risks, draw_trial, read_results, run_experiments
-from datacollab_experiments.paper._attack import make_target, score_attack
-from datacollab_experiments.paper._defended import list_published
-from datacollab_experiments.paper._risks import score_risks
+from datacollab_experiments.paper import Attacks, Experiment, draw_trial, make_tasks, read_results, run_experiments
 
 PLAIN = replace(DIGITS, n_sources=None)
 GROUPS = replace(PLAIN, defence="groups")
@@ -39,9 +36,16 @@ def grouped(digits):
     return draw_trial(GROUPS, digits, 1)
 
 
-@pytest.fixture(scope="module")
-def defended(digits, grouped):
-    return score_risks(grouped, digits).scores
+def audit_scores(condition, seed=1, dataset="trials:distinct_digits", names=("audit",)):
+    """Scores of the audit, after those of other attacks on the same trial."""
+    attacks = Attacks(names=names, n_judge=300, n_per_target=4)
+    condition = replace(condition, dataset=dataset)
+    (task,) = make_tasks(
+        [Experiment(name="e", preset="p", title="t", conditions=(condition,), seeds=(seed,), attacks=attacks)]
+    )
+    (outcome,) = [each for each in task.measure() if task.cells[each.cell].name == "audit"]
+    assert outcome.error is None
+    return outcome.scores
 
 
 def rows_of(*tables):
@@ -58,12 +62,6 @@ def test_defended_parties_fit_on_rows_that_are_nowhere_else(digits, grouped):
     assert GROUPS.n_rows == PLAIN.n_rows + 80
 
 
-def test_a_defence_changes_neither_the_parties_rows_nor_the_test_rows(plain, grouped):
-    assert_array_equal(plain.X_test, grouped.X_test)
-    for name, own in plain.split.items():
-        assert_array_equal(own.X, grouped.split[name].X)
-
-
 def test_defended_parties_share_means_of_five_rows_of_a_class_through_maps_of_their_own(plain, grouped):
     for share in grouped.shares:
         classes, sizes = np.unique(grouped.split[share.party].y, return_counts=True)
@@ -77,11 +75,6 @@ def test_defended_parties_share_means_of_five_rows_of_a_class_through_maps_of_th
     assert all(len(share.representation) == 40 for share in plain.shares)
 
 
-def test_a_trial_with_a_defence_is_the_same_again(digits, grouped):
-    for share, again in zip(grouped.shares, draw_trial(GROUPS, digits, 1).shares, strict=True):
-        assert_array_equal(share.representation, again.representation)
-
-
 def test_numeric_targets_are_defended_in_intervals():
     """The targets of diabetes are whole numbers, most of which occur once."""
     trial = draw_trial(replace(TABLE, defence="groups"), diabetes(), 0)
@@ -91,42 +84,10 @@ def test_numeric_targets_are_defended_in_intervals():
         assert copies.min() >= 5
 
 
-def test_too_few_rows_to_fit_on_are_an_error_that_says_so(digits):
-    condition = replace(GROUPS, n_test=len(digits.X) - 120 - 200)
-    with pytest.raises(ValueError, match="parties of 40 rows, 80 rows to fit on, .* need"):
-        draw_trial(condition, digits, 0)
-
-
-def test_what_is_attacked_is_what_is_shared(grouped, plain):
-    own = grouped.split["party-1"]
-    every = np.arange(len(own.y))
-    published, representations = list_published(grouped.parties["party-1"], own.X, every, grouped.anchor)
-    classes, sizes = np.unique(own.y, return_counts=True)
-    assert_array_equal(published, np.flatnonzero(np.isin(own.y, classes[sizes >= 5])))
-    obfuscated = grouped.parties["party-1"].obfuscate(own.X)
-    for group in np.unique(representations, axis=0):
-        members = published[(representations == group).all(axis=1)]
-        assert len(np.unique(own.y[members])) == 1
-        assert_allclose(obfuscated[members].mean(axis=0), group, atol=1e-9)
-
-    some = np.array([3, 5, 20])
-    kept, representations = list_published(plain.parties["party-1"], own.X, some, plain.anchor)
-    assert_array_equal(kept, some)
-    assert_array_equal(representations, plain.parties["party-1"].obfuscate(own.X)[some])
-
-
-def test_the_papers_attacks_see_defended_rows(digits, grouped):
-    target = make_target(grouped, Attacks(n_judge=300, n_per_target=4), digits, GROUPS)
-    assert sum(map(len, target.representations.values())) == len(target.targets) <= 28
-    for name, rows in target.representations.items():
-        shared = next(share.representation for share in grouped.shares if share.party == name)
-        assert rows_of(np.round(rows, 8)) <= rows_of(np.round(shared, 8))
-    assert 0 <= score_attack(grouped, target, "LR").scores["reconstruction_accuracy"] <= 1
-
-
 @pytest.mark.slow
-def test_pca_is_linked_and_its_map_tells_who_is_a_member_and_a_defended_party_is_not(digits, plain, defended):
-    undefended = score_risks(plain, digits).scores
+def test_pca_is_linked_and_its_map_tells_who_is_a_member_and_a_defended_party_is_not():
+    undefended, defended = audit_scores(PLAIN), audit_scores(GROUPS)
+    assert audit_scores(GROUPS, names=("LR", "audit")) == defended, "it depends on nothing but the trial"
     assert set(undefended) == set(defended) == SCORES
     assert undefended["linkage"] == 1
     assert undefended["membership_auc"] > 0.95
@@ -142,29 +103,19 @@ def test_pca_is_linked_and_its_map_tells_who_is_a_member_and_a_defended_party_is
         assert all(math.isfinite(value) for value in scores.values())
 
 
-@pytest.mark.slow
-def test_the_audit_depends_on_nothing_but_the_trial(digits, defended):
-    """Whoever drew it, and whatever the parties shared since."""
-    again = draw_trial(GROUPS, digits, 1)
-    for party in again.parties.values():
-        party.share(again.anchor)
-    assert score_risks(again, digits).scores == defended
-
-
 @pytest.mark.parametrize("seed", [0, 1, 5])
 def test_each_seed_has_its_party_and_the_attackers_rows_are_nowhere_in_the_trial(digits, monkeypatch, seed):
     given = {}
 
     def audit(*args, **options):
         given.update(options, args=args)
-        raise InterruptedError("what it is given is seen")
+        raise MemoryError("what it is given is seen")
 
-    monkeypatch.setattr(_risks, "audit", audit)
-    monkeypatch.setattr(_risks, "_N_PUBLIC", 300)
-    monkeypatch.setattr(_risks, "_N_CONTROL", 60)
+    for name, value in {"audit": audit, "_N_PUBLIC": 300, "_N_CONTROL": 60}.items():
+        monkeypatch.setattr(f"datacollab_experiments.paper._risks.{name}", value)
     trial = draw_trial(PLAIN, digits, seed)
-    with pytest.raises(InterruptedError):
-        score_risks(trial, digits)
+    with pytest.raises(MemoryError):
+        audit_scores(PLAIN, seed)
     party, X, anchor = given["args"]
     assert party.name == f"party-{seed % 3}"
     assert_array_equal(X, trial.split[party.name].X)
@@ -175,8 +126,7 @@ def test_each_seed_has_its_party_and_the_attackers_rows_are_nowhere_in_the_trial
 
 
 def test_a_table_with_numeric_targets_is_audited():
-    data = diabetes()
-    scores = score_risks(draw_trial(TABLE, data, 0), data).scores
+    scores = audit_scores(TABLE, 0, "trials:diabetes")
     assert set(scores) == SCORES
     assert scores["linkage"] > 0.9 > scores["linkage_labels"]
 

@@ -7,7 +7,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from datacollab.datasets import Dataset, load
-from datacollab_experiments.paper import Comparison, Condition, Score, _trial
+from datacollab_experiments.paper import Comparison, Condition, Score
 
 DIGITS = Condition(
     dataset="digits", n_parties=3, n_per_party=40, n_test=150, n_anchors=200, n_sources=60, obfuscator="pca",
@@ -48,4 +48,4 @@ def comparison(values, task="classification", condition=DIGITS, seconds=1.5):
 def shrink_forests(monkeypatch):
     """Ten trees, for tests where the score itself does not matter."""
     for forest in (RandomForestClassifier, RandomForestRegressor):
-        monkeypatch.setattr(_trial, forest.__name__, partial(forest, n_estimators=10))
+        monkeypatch.setattr(f"datacollab_experiments.paper._trial.{forest.__name__}", partial(forest, n_estimators=10))

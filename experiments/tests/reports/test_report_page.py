@@ -10,18 +10,15 @@ import numpy as np
 import pytest
 from report_rows import all_rows, failed, scored
 
-from datacollab_experiments.claims._claims import check_claims
+from datacollab_experiments.claims import check_claims
 from datacollab_experiments.paper import Condition
-from datacollab_experiments.reports._claims_text import claims_html, claims_markdown, count_verdicts
-from datacollab_experiments.reports._picture import Picture
-from datacollab_experiments.reports._report import write_report
-from datacollab_experiments.reports._summary import _seeds
+from datacollab_experiments.reports import Picture, write_report
 
 SMALL = all_rows(2, ("mnist",), ("slice-localization",))
 for name in ("rq3", "rq4", "slice"):
     SMALL[name] = [row for row in SMALL[name] if row.condition.hyperparameters == "paper"]
 SMALL["rq1"] = failed(SMALL["rq1"], lambda row: row.name == "KTI" and row.seed == 0)
-ATTACK = '"><script>alert(1)</script>&<img src=x onerror=alert(2)>'
+ATTACK = '"><script>alert(1)</script>&<img src=x onerror=alert(2)>|*a* `b`'
 PICTURE = Picture("MNIST, 64 columns", ["originals", "UMAP (LR)"], np.eye(16).reshape(2, 8, 4, 4))
 
 
@@ -100,15 +97,6 @@ def test_the_page_is_whole_and_stands_alone(report):
 
 
 @pytest.mark.slow
-def test_a_narrow_screen_scrolls_tables_and_not_the_page(report):
-    source = (report[0] / "index.html").read_text(encoding="utf-8")
-    assert 'name="viewport" content="width=device-width, initial-scale=1"' in source
-    assert ".wide { overflow-x: auto; }" in source
-    assert source.count("<table") == source.count('<div class="wide"><table') > 0
-    assert re.search(r"code {[^}]*overflow-wrap: anywhere;", source)
-
-
-@pytest.mark.slow
 def test_the_page_says_what_it_rests_on(report):
     text = Page((report[0] / "index.html").read_text(encoding="utf-8")).text
     for words in (
@@ -119,25 +107,6 @@ def test_the_page_says_what_it_rests_on(report):
     for verdict in check_claims(SMALL, "recommended"):
         assert verdict.claim.sentence in text
         assert verdict.evidence in text
-
-
-@pytest.mark.slow
-def test_rows_are_listed_without_what_differs_between_runs(report):
-    with (report[0] / "rows.csv").open(encoding="utf-8", newline="") as file:
-        records = list(csv.DictReader(file))
-    every = [row for part in SMALL.values() for row in part]
-    assert len(records) == len(every)
-    found = {
-        (record["experiment"], record["name"], record["seed"], record["cell"], record["hyperparameters"]): record
-        for record in records
-    }
-    for row in every:
-        record = found[row.experiment, row.name, str(row.seed), row.cell, row.condition.hyperparameters]
-        assert {key: float(record[key]) for key in row.scores} == row.scores
-        assert record["error"] == ("NumericalError" if row.error else "")
-        assert record["n_sources"] == str(row.condition.n_sources or "")
-    assert not {"construct", "represent", "commit", "versions"} & set(records[0])
-    assert "construct" in (report[0] / "seconds.csv").read_text(encoding="utf-8").splitlines()[0]
 
 
 @pytest.mark.slow
@@ -173,13 +142,12 @@ def test_what_comes_from_outside_cannot_become_markup_or_a_path(tmp_path):
     assert page.tags.count("img") == len(page.loaded) == 2
     assert all(reference.startswith("data:image/svg+xml") for reference in page.loaded)
     assert page.text.count(ATTACK) > 6
-
-
-def test_the_least_reports(tmp_path):
-    assert {file.name for file in write({}, tmp_path / "none")} == {"index.html", "rows.csv", "seconds.csv"}
-    one = {"unheard-of": list(scored("unheard-of", Condition(), ["KTI"], 1))}
-    write(one, tmp_path / "own")
-    assert "No table is made for this experiment" in (tmp_path / "own" / "index.html").read_text(encoding="utf-8")
+    reader = pytest.importorskip("markdown_it").MarkdownIt("commonmark").enable("table")
+    tables = [file.read_text(encoding="utf-8") for file in files if file.suffix == ".md" and "rq1" in file.name]
+    assert tables
+    assert all(ATTACK in Page(reader.render(text)).text for text in tables)
+    with (tmp_path / "in" / "rows.csv").open(encoding="utf-8", newline="") as file:
+        assert ATTACK in {record["name"] for record in csv.DictReader(file)}
 
 
 def test_rows_that_cannot_be_told_apart_are_refused_before_anything_is_written(tmp_path):
@@ -187,30 +155,3 @@ def test_rows_that_cannot_be_told_apart_are_refused_before_anything_is_written(t
     with pytest.raises(ValueError, match="each result once"):
         write({"rq1": rows + rows[:1]}, tmp_path / "report")
     assert not (tmp_path / "report").exists()
-
-
-def test_claims_stand_side_by_side():
-    verdicts = {preset: check_claims(SMALL, preset) for preset in ("paper", "recommended")}
-    text = claims_markdown(verdicts)
-    table = [line for line in text.splitlines() if line.startswith("| ")][2:]
-    assert len(table) == len(verdicts["paper"])
-    for line, paper, recommended in zip(table, *verdicts.values(), strict=True):
-        assert line.endswith(f"| {paper.verdict} | {recommended.verdict} |")
-    page = Page(claims_html(verdicts))
-    assert page.tags.count("tr") == 1 + len(verdicts["paper"])
-    assert page.tags.count("span") == 2 * len(verdicts["paper"])
-
-
-def test_verdicts_are_counted():
-    verdicts = check_claims({})
-    assert count_verdicts(verdicts) == f"not run {len(verdicts)}"
-    mixed = [replace(verdicts[0], verdict=kind) for kind in ("holds", "undecided", "holds", "does not hold")]
-    assert count_verdicts(mixed) == "holds 2, does not hold 1, undecided 1"
-    assert count_verdicts([]) == "no claims"
-
-
-@pytest.mark.parametrize(
-    ("numbers", "words"), [([3, 0, 1, 2], "4 (0-3)"), ([5], "1 (5)"), ([0, 2, 3, 7], "4 (0, 2-3, 7)")]
-)
-def test_seeds_in_words(numbers, words):
-    assert _seeds(numbers) == words

@@ -1,5 +1,6 @@
 """Pure mathematics: arrays in, arrays out.  No estimators, no logging, no files."""
 
+from .._validation import array_library, array_namespace, to_numpy
 from ._array_api import (
     ARRAY_KERNELS,
     add_gram,
@@ -61,8 +62,17 @@ from ._ranking import (
 )
 
 __all__ = ["ARRAY_KERNELS", "FEWEST_OF_A_CLASS", "MEDIAN_ROWS", "SMALLEST_DELTA", "ColumnSpace", "Kernel"]
-__all__ += ["KernelBlocks", "LeadingEigenpairs", "PanelCholesky", "RidgePath", "StopRule", "WeightedRidgePath"]
-__all__ += ["add_gram", "add_sparse_to_lower", "add_tall_product", "add_to_lower", "add_wide_product", "as_precise_as"]
+__all__ += [
+    "KernelBlocks",
+    "LeadingEigenpairs",
+    "PanelCholesky",
+    "RidgePath",
+    "StopRule",
+    "WeightedRidgePath",
+    "add_gram",
+]
+__all__ += ["add_sparse_to_lower", "add_tall_product", "add_to_lower", "add_wide_product", "array_library"]
+__all__ += ["array_namespace", "as_precise_as"]
 __all__ += ["auc_difference", "auc_with_interval", "basis_capacity", "below_zero", "cast", "centre_columns"]
 __all__ += ["centre_lower", "column_space", "device_memory", "entropy", "find_threshold", "fix_signs"]
 __all__ += ["full_ridge_path", "gaussian_delta", "gaussian_epsilon", "gaussian_sigma", "groups_of_several"]
@@ -71,4 +81,4 @@ __all__ += ["leading_eigenpairs", "leading_left_singular", "leading_singular_of_
 __all__ += ["matching", "mean_with_interval", "median_gamma", "metric_scaling", "panel_cholesky", "ranking_figures"]
 __all__ += ["refine_solution", "ridge_coefficients", "ridge_inverse", "ridge_path", "ridge_path_of_features"]
 __all__ += ["ridge_with_intercept", "scale_gamma", "smallest_eigenpairs", "smallest_eigenpairs_centred"]
-__all__ += ["symmetric_product", "times_upper", "wilson", "zeros"]
+__all__ += ["symmetric_product", "times_upper", "to_numpy", "wilson", "zeros"]

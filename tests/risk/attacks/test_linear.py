@@ -2,8 +2,6 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from sklearn.decomposition import PCA
-from sklearn.linear_model import LinearRegression
 
 from datacollab.risk.attacks import LinearRegressionAttack
 
@@ -37,41 +35,6 @@ def assert_close(got, wanted, rtol=1e-6):
 def test_is_the_formula_with_pseudo_inverses_written_out(seed, shapes):
     Z, A, rows = draw_pairs(seed, *shapes)
     assert_close(LinearRegressionAttack().fit(Z, A).reconstruct(rows), naive_lr(Z, A, rows))
-
-
-@given(seed=st.integers(0, 1000), rank=st.integers(1, 4))
-def test_is_the_formula_where_the_pairs_have_low_rank(seed, rank):
-    rng = np.random.default_rng(seed)
-    latent = rng.normal(size=(20, rank))
-    Z, A = latent @ rng.normal(size=(rank, 6)), latent @ rng.normal(size=(rank, 9))
-    rows = rng.normal(size=(5, 6))
-    assert_close(LinearRegressionAttack().fit(Z, A).reconstruct(rows), naive_lr(Z, A, rows))
-
-
-@given(seed=st.integers(0, 1000), n_leaked=st.integers(12, 40))
-def test_lr_is_least_squares_with_an_intercept(seed, n_leaked):
-    Z, A, rows = draw_pairs(seed, n_leaked, 5, 4)
-    assert_close(
-        LinearRegressionAttack().fit(Z, A).reconstruct(rows), LinearRegression().fit(Z, A).predict(rows), rtol=1e-9
-    )
-
-
-@given(seed=st.integers(0, 1000), d=st.integers(1, 8))
-def test_an_invertible_linear_map_is_undone(seed, d):
-    rng = np.random.default_rng(seed)
-    leaked, private = rng.normal(size=(d + 5, d)), 10 * rng.normal(size=(7, d))
-    obfuscation = rotation(seed, d) * rng.uniform(0.5, 2.0, size=d)
-    guesses = LinearRegressionAttack().fit(leaked @ obfuscation + 4, leaked).reconstruct(private @ obfuscation + 4)
-    assert_close(guesses, private, rtol=1e-9)
-
-
-def test_originals_in_the_affine_span_of_the_leaked_are_reconstructed(rng):
-    """Of 40 columns, 4 leaked rows in general position give away all rows of their 3-dimensional affine span."""
-    basis, origin = rng.normal(size=(3, 40)), rng.normal(size=40)
-    leaked, private = (rng.normal(size=(n, 3)) @ basis + origin for n in (4, 20))
-    pca = PCA(10).fit(np.vstack([private, rng.normal(size=(50, 40))]))
-    guesses = LinearRegressionAttack().fit(pca.transform(leaked), leaked).reconstruct(pca.transform(private))
-    assert_close(guesses, private)
 
 
 @given(seed=st.integers(0, 1000), d=st.integers(1, 6))
@@ -120,9 +83,3 @@ def test_constant_originals_are_reconstructed(rng):
         .reconstruct(rng.normal(size=(4, 3)))
     )
     assert (guesses == 0.1).all()
-
-
-def test_a_large_offset_costs_no_more_digits_than_it_takes_up(rng):
-    leaked, private, obfuscation = rng.normal(size=(20, 4)), rng.normal(size=(5, 4)), rng.normal(size=(4, 4))
-    guesses = LinearRegressionAttack().fit(leaked @ obfuscation + 1e8, leaked).reconstruct(private @ obfuscation + 1e8)
-    assert_allclose(guesses, private, atol=1e-6)

@@ -110,11 +110,6 @@ def test_telling_all_apart_is_no_certainty():
     assert 0.2 < result.high < 0.3
 
 
-def test_constant_scores_tell_nothing():
-    result = membership(np.ones(20), np.ones(30))
-    assert (result.auc, result.tpr) == (0.5, 0)
-
-
 def test_a_single_row_shows_nothing():
     assert (membership([1.0], [0.0, 0.5]).low, membership([1.0], [0.0, 0.5]).high) == (0, 1)
 
@@ -154,14 +149,6 @@ def test_distance_to_shared_rows(seed):
     assert_allclose(representation_distance_scores(X @ M, Z), expected)
 
 
-def test_a_known_map_gives_members_away(rng):
-    members, others = rng.normal(size=(2, 30, 5))
-    M = rng.normal(size=(5, 2))
-    scores = [representation_distance_scores(rows @ M + 100, members @ M + 100) for rows in (members, others)]
-    assert_allclose(scores[0], 0, atol=1e-12)
-    assert membership(*scores).tpr == 1
-
-
 @given(seed=SEEDS)
 def test_distance_to_reconstructions_in_units_of_the_neighbourhood(seed):
     rng = np.random.default_rng(seed)
@@ -171,13 +158,6 @@ def test_distance_to_reconstructions_in_units_of_the_neighbourhood(seed):
     assert_allclose(reconstruction_distance_scores(X, guesses, public), expected)
     units = (1000 * rows - 7 for rows in (X, guesses, public))
     assert_allclose(reconstruction_distance_scores(*units), expected)
-
-
-def test_rows_that_are_public_score_lowest(rng):
-    X, guesses = rng.normal(size=(2, 9, 4))
-    scores = reconstruction_distance_scores(X, guesses, np.vstack([np.tile(X[:1], (5, 1)), rng.normal(size=(9, 4))]))
-    assert scores.argmin() == 0
-    assert np.isfinite(scores).all()
 
 
 @given(seed=SEEDS, d=st.integers(1, 4))
@@ -203,12 +183,6 @@ def test_rotating_and_moving_the_representation_changes_nothing(seed):
     assert_allclose(subspace_scores(X, anchor, 5 * Z @ R - 7, public), before, atol=1e-9)
     order = rng.permutation(25)
     assert_allclose(subspace_scores(X[order], anchor[order], Z[order], public), before[order], atol=1e-9)
-
-
-def test_a_row_at_the_public_mean_scores_nothing(rng):
-    anchor, public = rng.normal(size=(2, 25, 4))
-    public -= public.mean(axis=0)
-    assert subspace_scores(np.zeros((1, 4)), anchor, anchor[:, :2], public)[0] == pytest.approx(0)
 
 
 def test_pca_fitted_on_the_party_tells_who_took_part_and_on_others_does_not(images):

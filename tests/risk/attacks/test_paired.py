@@ -6,20 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist
-from sklearn.decomposition import PCA
-from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
 
-import datacollab as dc
 from datacollab.errors import AgreementError, RepresentationError
 from datacollab.risk.attacks import (
     EmulatorAttack,
     KernelRidgeAttack,
-    LinearRegressionAttack,
-    Matches,
     NearestNeighborsAttack,
     _paired,
-    wilson_interval,
 )
 from datacollab.risk.attacks._paired import Setting, kernel_regression, leading_directions
 
@@ -64,26 +58,9 @@ def test_the_neighbours_chosen_have_the_least_error_on_rows_left_out(rng):
     assert errors[attack.n_neighbors_, attack.weights_, attack.standardize_] == pytest.approx(min(errors.values()))
 
 
-def test_noise_wants_more_neighbours_than_none(rng):
-    Z = rng.uniform(size=(400, 1))
-    exact, noisy = np.sin(6 * Z), np.sin(6 * Z) + rng.normal(size=(400, 1))
-    few, many = (NearestNeighborsAttack().fit(Z, A).n_neighbors_ for A in (exact, noisy))
-    assert few < many
-
-
-def test_equal_distances_weigh_the_same():
-    """Every corner of a simplex is as far from the others as from the next row."""
-    attack = NearestNeighborsAttack(standardize=False).fit(np.eye(6), np.arange(6.0)[:, np.newaxis])
-    assert np.isfinite(attack.reconstruct(np.full((1, 6), 1 / 6))).all()
-
-
 def curved(rng, n):
     A = rng.uniform(-1, 1, size=(n, 2))
     return np.column_stack([np.exp(A[:, 0]) * np.cos(2 * A[:, 1]), np.exp(A[:, 0]) * np.sin(2 * A[:, 1])]), A
-
-
-def rotation(seed, d):
-    return np.linalg.qr(np.random.default_rng(seed).normal(size=(d, d)))[0]
 
 
 def one(kernel, gamma, alpha, standardize=False):
@@ -119,17 +96,6 @@ def test_leave_one_out_errors_are_those_of_fits_without_the_row(kernel, seed, n,
     assert_allclose(fitted.predict(X), naive(X, Y, X, evaluate, alpha), atol=1e-8)
 
 
-def test_is_scikit_learns_kernel_ridge_up_to_the_intercept(rng):
-    """On a kernel whose rows sum to zero the intercept is the mean."""
-    X = rng.normal(size=(30, 4))
-    X -= X.mean(axis=0)
-    Y = rng.normal(size=(30, 2))
-    Y -= Y.mean(axis=0)
-    oracle = KernelRidge(alpha=0.3 * (X**2).sum() / 30, kernel="linear").fit(X, Y)
-    fitted = kernel_regression(X, Y, *one("linear", 1.0, 0.3))
-    assert_allclose(fitted.predict(X), oracle.predict(X), atol=1e-10)
-
-
 def test_the_regression_chosen_has_the_least_error_of_all(rng):
     X, Y = curved(rng, 60)
     gammas, alphas = (0.1, 1.0, 10.0), (1e-4, 1e-2, 1.0)
@@ -163,30 +129,6 @@ def test_columns_in_other_units_are_scaled_where_that_helps(rng):
         for s in (True, False)
     ]
     assert errors[0] < 0.5 * errors[1]
-
-
-def test_bends_where_lr_cannot(rng):
-    Z, A = curved(rng, 300)
-    errors = [
-        np.mean((attack.fit(Z[:200], A[:200]).reconstruct(Z[200:]) - A[200:]) ** 2)
-        for attack in (KernelRidgeAttack(), LinearRegressionAttack())
-    ]
-    assert errors[0] < 0.05 * errors[1]
-
-
-def test_a_linear_kernel_without_penalty_is_lr(rng):
-    Z, A = rng.normal(size=(40, 5)), rng.normal(size=(40, 7))
-    expected = LinearRegressionAttack().fit(Z, A).reconstruct(Z)
-    centred, mean = Z - Z.mean(axis=0), A.mean(axis=0)
-    linear = kernel_regression(centred, A - mean, *one("linear", 1.0, 1e-9))
-    assert_allclose(mean + linear.predict(centred), expected, atol=1e-5)
-
-
-def test_rotating_the_originals_rotates_the_reconstruction(rng):
-    Z, A = curved(rng, 40)
-    R = rotation(1, 2)
-    before = KernelRidgeAttack().fit(Z, A).reconstruct(Z)
-    assert_allclose(KernelRidgeAttack().fit(Z, A @ R).reconstruct(Z), before @ R, atol=1e-8)
 
 
 def test_of_many_pairs_some_choose_and_all_are_learnt_from(rng, monkeypatch):
@@ -256,47 +198,6 @@ def test_known_classes_restrict_the_library(rng):
     blind = EmulatorAttack().fit(A[:, 1:3], A, public=public)
     blind.temperature_ = attack.temperature_
     assert_allclose(unknown, blind.reconstruct(rows), atol=1e-10)
-
-
-@pytest.mark.parametrize("scale", [1e-6, 1e6])
-def test_units_of_the_representation_do_not_matter(rng, scale):
-    (Z, A), (_, public), (rows, _) = ring(rng, 30), ring(rng, 60), ring(rng, 10)
-    expected = EmulatorAttack().fit(Z, A, public=public).reconstruct(rows)
-    guesses = EmulatorAttack().fit(Z * scale, A, public=public).reconstruct(rows * scale)
-    assert_allclose(guesses, expected, atol=1e-6)
-
-
-@pytest.fixture
-def parties(rng):
-    """Two parties of a linear collaboration, and what each knows."""
-    X, _ = dc.datasets.load("digits")
-    rows = np.asarray(X)[rng.permutation(len(X))]
-    anchor, own, others = rows[:300], rows[300:360], rows[360:420]
-    f = {"own": PCA(16).fit(own), "others": PCA(16).fit(others)}
-    integrator = dc.LTI(16).fit({name: f[name].transform(anchor) for name in f})
-    common = {
-        "anchor": integrator.integration_functions_["own"](f["own"].transform(anchor)),
-        "own": integrator.integration_functions_["own"](f["own"].transform(own)),
-        "others": integrator.integration_functions_["others"](f["others"].transform(others)),
-    }
-    return anchor, own, others, common
-
-
-def test_a_party_links_another_partys_rows(parties):
-    """Without a single row of the other party's representation of the anchor."""
-    anchor, _, others, common = parties
-    guesses = KernelRidgeAttack().fit(common["anchor"], anchor).reconstruct(common["others"])
-    assert wilson_interval(int(Matches(others, guesses).chances.sum()), len(others))[0] > 0.5
-
-
-def test_own_rows_are_further_pairs(parties):
-    anchor, own, others, common = parties
-    pairs = [
-        (common["anchor"][:10], anchor[:10]),
-        (np.vstack([common["anchor"][:10], common["own"]]), np.vstack([anchor[:10], own])),
-    ]
-    few, more = (KernelRidgeAttack().fit(*known).reconstruct(common["others"]) for known in pairs)
-    assert Matches(others, more).chances.mean() > Matches(others, few).chances.mean()
 
 
 def test_what_an_emulator_learns_from_must_be_pairs(rng):

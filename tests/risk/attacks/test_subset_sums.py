@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from datacollab.risk.attacks._demixing import find_subset, find_subset_by_programme
+from datacollab.risk.attacks import find_subset, find_subset_by_programme
 
 
 @pytest.mark.parametrize("size", range(1, 10))

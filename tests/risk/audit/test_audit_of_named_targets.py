@@ -2,14 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import datacollab as dc
 from datacollab.errors import AgreementError
 from datacollab.party import GaussianNoise, Microaggregation
-from datacollab.risk.audit._scenario import target_numbers
-from datacollab.targets import effect_target, no_target, survival_target
+from datacollab.targets import effect_target, survival_target
 
 RANDOM = np.random.default_rng(0)
 N = 100
@@ -96,23 +93,3 @@ def test_other_kinds_of_public_targets_are_refused():
         dc.audit(party, X, ANCHOR, public=PUBLIC, public_target=np.zeros(240, dtype=int))
     with pytest.raises(AgreementError, match="y differs"):
         dc.audit(party, X, ANCHOR, y=OTHERS["survival"][:N])
-
-
-@given(st.integers(1, 40), st.integers(0, 2**32 - 1))
-def test_numbers_are_different_for_different_targets_and_lead_back(n, seed):
-    random = np.random.default_rng(seed)
-    event, time = random.integers(0, 2, n), 1.0 + random.integers(0, 5, n)
-    treatment, outcome = random.integers(0, 2, n), random.integers(-3, 3, n).astype(float)
-    for target in (
-        survival_target(event, time),
-        effect_target(treatment, outcome),
-        effect_target(treatment, event=event, time=time),
-        no_target(n),
-    ):
-        coding = target_numbers(target)
-        numbers = coding.numbers(target)
-        back = coding.targets(numbers)
-        assert back.dtype == target.dtype
-        for name in target.dtype.names:
-            np.testing.assert_allclose(back[name].astype(float), target[name].astype(float), atol=1e-9)
-        assert len(np.unique(numbers)) == len(np.unique(target))

@@ -3,7 +3,7 @@
 from ._artefacts import StoredRows, find_training_rows
 from ._attack import ReconstructionAttack
 from ._attack_measures import Matches, class_means, interval_of_clusters, match_margins, wilson_interval
-from ._demixing import AffineEstimate, Demixing, demix
+from ._demixing import AffineEstimate, Demixing, demix, find_subset, find_subset_by_programme
 from ._membership_attacks import (
     Membership,
     ShadowAttack,
@@ -30,6 +30,8 @@ __all__ = [
     "StoredRows",
     "class_means",
     "demix",
+    "find_subset",
+    "find_subset_by_programme",
     "find_training_rows",
     "interval_of_clusters",
     "match_margins",
