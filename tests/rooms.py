@@ -159,6 +159,7 @@ ROOMS = LIBRARY | RISK | CHOICE | AGREEMENT | EXCHANGE | LOOK | REMOTE | DESK | 
 EVERYWHERE = {
     *(
         "errors",
+        "_coefficients",
         "_encoder",
         "_entries",
         "_frames",

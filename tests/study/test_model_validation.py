@@ -12,7 +12,14 @@ from scipy.special import expit
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from datacollab.errors import AgreementError, NumericalError
-from datacollab.study import CategoryColumn, Counts, ModelValidation, NumberColumn, StudyPlan
+from datacollab.study import (
+    CategoryColumn,
+    Counts,
+    ModelValidation,
+    NumberColumn,
+    StudyPlan,
+    study_membership_figures,
+)
 from datacollab.study._model_validation import THRESHOLDS
 from datacollab.sums import MaskKey
 
@@ -236,6 +243,10 @@ def test_extreme_predictions_have_figures_or_none(seed, intercept, noise):
         assert found.auc[0] == pytest.approx(0.5)
         assert math.isnan(found.slope[0])
     found.table()
+
+
+def test_approvers_read_the_figures_of_counts():
+    assert study_membership_figures(["validation"]) == study_membership_figures(["counts"]) != ()
 
 
 def test_one_message_carries_it_beside_counts_under_masks():

@@ -76,9 +76,9 @@ class ModelValidationResult(StatisticResult):
     levels : tuple
         The outcome's levels: without and with the event.
     thresholds : ndarray of shape (n_parts - 1,)
-        Probabilities between parts; a threshold itself belongs to the part above.
+        Each belongs to the part above.
     n_rows, n_events, noise_of_rows : float
-        Complete rows, those with the event, and the standard deviation of the noise in the latter.
+        Complete rows, those with the event, and the noise in the latter.
     least_noise : float
         Standard deviation of the noise with which a count can be read from all counts of the message, at least.
     auc : tuple of float
@@ -89,9 +89,8 @@ class ModelValidationResult(StatisticResult):
         Of logistic recalibration; the intercept is at a slope of 1.  NaN if noise could decide.
     ratio : tuple of float
         Observed over expected events.
-    brier : tuple of float
-    scaled_brier : float
-        One less the Brier score over that of the observed share as the prediction for all.
+    brier, scaled_brier : tuple of float, float
+        The latter is one less the Brier score over that of the observed share as the prediction for all.
     counts : ndarray of shape (2, n_parts)
         Rows without and with the event, by part.
     predicted : ndarray of shape (n_parts,)
@@ -321,14 +320,11 @@ class ModelValidation(Statistic):
         events = float(groups[1, 0])
         means, expected = scored.normal_parts()
         predicted = special.expit(means)
-        slope, intercept = scored.recalibrate(means, expected)
-        auc = scored.auc()
+        ones = np.ones_like(means)
+        slope = scored.recalibrate(np.array([ones, means]), 0.0 * means, expected)
         net_benefit, treat_all = scored.net_benefit()
         share = events / n
         brier = _brier(scored, predicted, float(total[-1]), of_sums)
-        lost = 0.0
-        if not math.isnan(slope[0]):
-            lost = scored.lost(slope[0])
         return ModelValidationResult(
             outcome=self.outcome.name,
             levels=(self.outcome.levels[0], self.outcome.levels[1]),
@@ -337,10 +333,10 @@ class ModelValidation(Statistic):
             n_events=events,
             noise_of_rows=of_rows,
             least_noise=self.count_noise * noise,
-            auc=auc,
-            lost=lost,
+            auc=scored.auc(),
+            lost=scored.lost(1.0 if math.isnan(slope[0]) else slope[0]),
             slope=slope,
-            intercept=intercept,
+            intercept=scored.recalibrate(ones[None], means, expected),
             ratio=_ratio(events, n, float(total[-2]), of_rows, of_sums),
             brier=brier,
             scaled_brier=1 - brier[0] / (share * (1 - share)),
@@ -425,9 +421,7 @@ class _Scored:
         variance += float(without @ (loses - area) ** 2) / n_without / (n_without - 1)
         noise = self.noise(np.array([(loses - area) / n_without, (wins - area) / n_having]))
         # As many rows would give a share with this variance; without any, the rarer outcome's rows.
-        rows = min(n_without, n_having)
-        if variance > 0 < area < 1:
-            rows = area * (1 - area) / variance
+        rows = area * (1 - area) / variance if variance > 0 < area < 1 else min(n_without, n_having)
         low, high = score_interval(np.array(area), np.array(rows), np.array(noise), 1.0)
         return area, float(low), float(high)
 
@@ -476,8 +470,8 @@ class _Scored:
         # Noise of empty parts far from all others would widen the distribution.
         rows = np.where(rows > CERTAINTY * math.sqrt(2) * self.of_part, rows, 0.0)
         n = max(float(rows.sum()), 1.0)
-        means = np.r_[cuts[0] - 0.5, (cuts[1:] + cuts[:-1]) / 2, cuts[-1] + 0.5]
-        nearest = np.clip(means, np.r_[-np.inf, cuts], np.r_[cuts, np.inf])
+        middle = np.r_[cuts[0] - 0.5, (cuts[1:] + cuts[:-1]) / 2, cuts[-1] + 0.5]
+        means = middle
         centre = float(rows @ means) / n
         variance = max(float(rows @ (means - centre) ** 2) / n, 0.1)
         for _ in range(_STEPS):
@@ -488,7 +482,7 @@ class _Scored:
             is_there = share > 1e-9
             safe = np.where(is_there, share, 1.0)
             shift = (density[:-1] - density[1:]) / safe
-            means = np.where(is_there, centre + deviation * shift, nearest)
+            means = np.where(is_there, centre + deviation * shift, middle)
             tails = np.nan_to_num(z, posinf=0.0, neginf=0.0) * density
             within = variance * np.maximum(1 + (tails[:-1] - tails[1:]) / safe - shift**2, 0.0)
             before = centre
@@ -499,15 +493,11 @@ class _Scored:
                 break
         return means, share * float(self.counts.sum())
 
-    def recalibrate(self, means: FloatArray, expected: FloatArray) -> tuple[_Interval, _Interval]:
-        """Return the calibration slope, and the intercept at a slope of 1; NaN if noise could decide."""
-        ones = np.ones_like(means)
-        both = self._logistic(np.array([ones, means]), 0.0 * means, expected)
-        alone = self._logistic(ones[None], means, expected)
-        return both, alone
+    def recalibrate(self, X: FloatArray, offset: FloatArray, expected: FloatArray) -> _Interval:
+        """Return the last coefficient of a logistic regression of the event on X; NaN if noise could decide.
 
-    def _logistic(self, X: FloatArray, offset: FloatArray, expected: FloatArray) -> _Interval:
-        """Return the last coefficient of a logistic regression of the event on X, shape (n_columns, n_parts)."""
+        X has the shape (n_columns, n_parts), and `offset` and the rows to expect the shape (n_parts,).
+        """
         theta = np.zeros(len(X))
         of_part = self.of_part
         for _ in range(_STEPS):
