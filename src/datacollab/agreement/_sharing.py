@@ -274,10 +274,10 @@ def _check_model(sharing: Sharing, columns: Sequence[Column]) -> None:
         return
     where = "[sharing.logistic_model]"
     if sharing.logistic_model is None:
-        fault = f"{VALIDATION} needs a model. Write the table with its coefficients (for a draft, --logistic-model)."
-        raise invalid(where, fault)
+        sentence = "Write the table with its coefficients (for a draft, --logistic-model)."
+        raise invalid(where, f"{VALIDATION} needs a model. {sentence}")
     fault = coefficients_fault(sharing.logistic_model, {each.name: each.levels for each in columns})
-    refuse_if(fault, where, fault or "")
+    refuse_if(fault, where, f"{fault}")
 
 
 def _check_parties(sharing: Sharing, parties: Mapping[str, PublicKey], min_rows: int) -> None:

@@ -253,7 +253,8 @@ class ModelValidation(Statistic):
     def spread(self) -> FloatArray:
         """Return the standard deviation of the noise in each number of the total, shape (n_numbers,)."""
         of_rows, of_cells, of_sums = self._noises
-        return np.r_[np.tile(np.r_[of_rows, np.full(self._n_parts - 1, of_cells)], 2), of_sums, of_sums]
+        of_outcome = np.r_[of_rows, np.full(self._n_parts - 1, of_cells)]
+        return np.concatenate([of_outcome, of_outcome, [of_sums, of_sums]])
 
     @property
     def loss(self) -> float:

@@ -20,7 +20,7 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 _TICKS = 5
 _MOST_CURVES = len(_COLOURS)
 # Text stays text, and the same result gives the same bytes.
-_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "study", "font.size": 9, "font.family": "sans-serif"}
+_SETTINGS: Any = {"svg.fonttype": "none", "svg.hashsalt": "study", "font.size": 9, "font.family": "sans-serif"}
 
 
 def histogram(heights: FloatArray, noise: float) -> str:
