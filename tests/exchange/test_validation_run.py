@@ -51,8 +51,9 @@ def test_the_files_hold_the_figures_of_all_rows(tried):
     expected = {"AUC": roc_auc_score(frame["ill"] == "yes", log_odds(frame)), "calibration slope": 0.8}
     for name, value in expected.items():
         middle, low, high = map(float, figures[name])
-        assert low < value < high
         assert low < middle < high
+        # Five standard errors: the noise is drawn anew in each run.
+        assert abs(middle - value) < 2.5 * (high - low) / 2
     assert "calibration slope" in tried.said
     assert "observed share" in tried.said
     page = (tried.root / "analyst" / STUDY_FILES[1]).read_text(encoding="utf-8")

@@ -257,9 +257,10 @@ def test_one_message_carries_it_beside_counts_under_masks():
     y = np.concatenate([table["ill"] == "yes" for table in tables.values()])
     log_odds = np.concatenate([rows_of(1500, place)[1] for place in range(3)])
     assert abs(found.n_events - y.sum()) < 5 * found.noise_of_rows
-    assert abs(found.n_events - counts.counts["ill"]["yes"]) < 30
-    assert found.auc[1] < roc_auc_score(y, log_odds) < found.auc[2]
-    assert found.slope[1] < 1 < found.slope[2]
+    assert abs(found.n_events - counts.counts["ill"]["yes"]) < 7 * found.noise_of_rows
+    # Five standard errors: the noise is drawn anew in each run.
+    for (value, low, high), true in ((found.auc, roc_auc_score(y, log_odds)), (found.slope, 1.0)):
+        assert abs(value - true) < 2.5 * (high - low) / 2
     named = [row[0] for row in found.table().rows]
     assert [*dict.fromkeys(named)][:3] == ["AUC", "calibration slope", "calibration intercept"]
     assert named.count("observed share") == (~np.isnan(found.observed[0])).sum()

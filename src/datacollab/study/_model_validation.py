@@ -335,7 +335,7 @@ class ModelValidation(Statistic):
             noise_of_rows=of_rows,
             least_noise=self.count_noise * noise,
             auc=scored.auc(),
-            lost=scored.lost(1.0 if math.isnan(slope[0]) else slope[0]),
+            lost=scored.tie_loss(1.0 if math.isnan(slope[0]) else slope[0]),
             slope=slope,
             intercept=scored.recalibrate(ones[None], means, expected),
             ratio=_ratio(events, n, float(total[-2]), of_rows, of_sums),
@@ -343,7 +343,7 @@ class ModelValidation(Statistic):
             scaled_brier=1 - brier[0] / (share * (1 - share)),
             counts=counts,
             predicted=predicted,
-            observed=scored.observed(),
+            observed=scored.event_shares(),
             net_benefit=net_benefit,
             treat_all=treat_all,
         )
@@ -426,7 +426,7 @@ class _Scored:
         low, high = score_interval(np.array(area), np.array(rows), np.array(noise), 1.0)
         return area, float(low), float(high)
 
-    def lost(self, slope: float) -> float:
+    def tie_loss(self, slope: float) -> float:
         """Return by how much ties make the area smaller, if predictions within parts follow the calibration slope.
 
         Of two rows evenly within a part of width h, that with the event is higher in 1/2 + slope h / 12 of cases.
@@ -434,7 +434,7 @@ class _Scored:
         shares = self.counts[:, 1:-1] / self.counts.sum(axis=1, keepdims=True)
         return float((shares[0] * shares[1]) @ np.diff(special.logit(self.thresholds)) * slope / 12)
 
-    def observed(self) -> FloatArray:
+    def event_shares(self) -> FloatArray:
         """Return the share of events in each part, and its limits, shape (3, n_parts)."""
         rows = self.counts.sum(axis=0)
         shown = rows >= FEWEST - _ROUNDING + CERTAINTY * math.sqrt(2) * self.of_part

@@ -96,15 +96,16 @@ def figures(n_studies: int, *, rows: tuple[int, ...] = ROWS) -> Iterator[dict[st
                     errors[name].append(value - true[name])
                     width[name].append((high - low) / (exact[name][2] - exact[name][1]))
         for name in FIGURES:
-            yield {
-                "predictions": world,
-                "rows": n_rows,
-                "figure": name,
-                "given": round(len(held[name]) / n_studies, 3),
-                "held": round(float(np.mean(held[name])), 3) if held[name] else "",
-                "bias": round(float(np.mean(errors[name])), 4) if held[name] else "",
-                "width": round(float(np.median(width[name])), 2) if held[name] else "",
-            }
+            # A figure that no study gave has no coverage.
+            summary: dict[str, object] = dict.fromkeys(("held", "bias", "width"), "")
+            if held[name]:
+                summary = {
+                    "held": round(float(np.mean(held[name])), 3),
+                    "bias": round(float(np.mean(errors[name])), 4),
+                    "width": round(float(np.median(width[name])), 2),
+                }
+            facts: dict[str, object] = {"predictions": world, "rows": n_rows, "figure": name}
+            yield facts | {"given": round(len(held[name]) / n_studies, 3)} | summary
 
 
 def main() -> None:
