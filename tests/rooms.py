@@ -201,6 +201,7 @@ EVERYWHERE = {
     *(
         "errors",
         "_by_name",
+        "_coefficients",
         "_encoder",
         "_entries",
         "_frames",

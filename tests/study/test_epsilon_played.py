@@ -21,6 +21,7 @@ from datacollab.study import (
     Description,
     Effect,
     LeastSquares,
+    ModelValidation,
     NumberColumn,
     StudyPlan,
     Survival,
@@ -111,6 +112,8 @@ PLAYED = [
     (Effect(ARM, DOSE, 3), 0.95),
     (Survival(TIME, "seen", ARM, n_intervals=3), 0.0),
     (AdditiveHazards(TIME, "seen", [AGE]), 0.0),
+    # Its usual noise is more than this epsilon needs.
+    (ModelValidation(CategoryColumn("seen", (0, 1)), [AGE], {"intercept": -9.0, "age": 0.15}), 0.5),
 ]
 
 

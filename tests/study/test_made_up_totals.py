@@ -14,6 +14,7 @@ from datacollab.study import (
     Description,
     Effect,
     LeastSquares,
+    ModelValidation,
     NumberColumn,
     StudyPlan,
     Survival,
@@ -22,6 +23,7 @@ from datacollab.sums import MaskKey
 
 AGE, STAY, TIME = NumberColumn("age", 0, 100), NumberColumn("stay", 0, 40), NumberColumn("time", 0, 10)
 ARM, WARD = CategoryColumn("arm", ("old", "new")), CategoryColumn("ward", ("a", "b", "c"))
+MODEL = {"intercept": -5.0, "age": 0.1, "ward=b": 1.0, "ward=c": -1.0}
 STATISTICS = {
     "description": Description([AGE, WARD], ARM),
     "least squares": LeastSquares(STAY, [AGE, WARD]),
@@ -31,6 +33,7 @@ STATISTICS = {
     "survival of three": Survival(TIME, "seen", WARD),
     "additive hazards": AdditiveHazards(TIME, "seen", [AGE, WARD]),
     "effect": Effect(ARM, STAY, 4, [AGE, WARD]),
+    "validation": ModelValidation(CategoryColumn("seen", (0, 1)), [AGE, WARD], MODEL),
 }
 NAMES = ("north", "south", "west")
 
@@ -101,6 +104,12 @@ def made_up(name, part):
                 n_counts = 4 * 20 * (2 if name == "survival of two" else 3)
                 yield of(part, slice(n_counts, n_counts + 2), 1000), "more events than there are"
                 yield of(part, slice(n_counts + 2, None), -40), "least eigenvalue"
+        case "validation":
+            # Rows without the event, and with it, each with numbers of twenty parts; predictions; squared errors.
+            yield of(part, 0, -40), "a count is far below zero"
+            for place, name in ((40, "predictions"), (41, "squared errors")):
+                for factor in (-5, 40):
+                    yield of(part, place, factor), f"the sum of {name} does not fit"
         case "additive hazards":
             yield of(part, slice(1, 2), 40), "more events than rows"
             yield of(part, slice(2, 8), -40), "least eigenvalue"
@@ -133,7 +142,7 @@ def test_complete_rows_are_said_with_their_noise():
     """Whatever the statistic, within its noise: so that the analyst can compare them with what parties agreed on."""
     frame = pd.DataFrame({name: list(each) for name, each in rows_of(900, 5).items() if name != MAPPED})
     frame["time"] = np.random.default_rng(0).uniform(0.1, 10, 900)
-    for name in ("least squares", "classical", "survival", "survival of three", "additive hazards"):
+    for name in ("least squares", "classical", "survival of three", "additive hazards", "validation"):
         statistic = STATISTICS[name]
         total, random = statistic.part(frame), np.random.default_rng(1)
         draws = [total + statistic.spread * random.normal(size=len(total)) for _ in range(40)]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit
 
 from datacollab.study import (
     COUNT_NOISE,
@@ -20,6 +21,7 @@ from datacollab.study import (
     Description,
     Effect,
     LeastSquares,
+    ModelValidation,
     NumberColumn,
     StudyPlan,
     Survival,
@@ -55,7 +57,7 @@ def n_rows_of(rows):
 
 def counts_in(statistic):
     """Return which numbers count rows; results say how closely the others, of moments and tests, may tell rows."""
-    if isinstance(statistic, Counts | Description):
+    if isinstance(statistic, Counts | Description | ModelValidation):
         return np.arange(len(statistic.spread))
     if isinstance(statistic, Survival):
         return np.arange(4 * statistic.n_intervals * (1 if statistic.by is None else len(statistic.by.levels)))
@@ -67,7 +69,7 @@ def numbers_of(statistic, rows, base):
 
     Squares around the mean depend on the other rows, which are those of `base`.
     """
-    if isinstance(statistic, Counts | Description | Survival):
+    if isinstance(statistic, Counts | Description | Survival | ModelValidation):
         rest = base if isinstance(statistic, Counts) else {name: entries[:0] for name, entries in base.items()}
         each = ({name: np.r_[rest[name], rows[name][k : k + 1]] for name in rows} for k in range(n_rows_of(rows)))
         parts = np.array([statistic.part(one, bytes(32)) for one in each])
@@ -102,6 +104,9 @@ def counted(statistics, rows):
             for (group, own), k, seen in itertools.product(groups.items(), range(each.n_intervals), (0, 1)):
                 yield (each.title, group, k, seen), own & (place == k) & (rows["seen"] == seen)
             continue
+        if isinstance(each, ModelValidation):
+            yield from outcomes_by_part(each, rows)
+            continue
         for group, own in groups.items():
             yield (each.title, group, "rows"), own
             for column in each.columns if isinstance(each, Counts | Description) else ():
@@ -118,6 +123,17 @@ def counted(statistics, rows):
                     yield (each.title, group, column.name, k), own & (np.floor(parts) == k)
 
 
+def outcomes_by_part(validation, rows):
+    """Yield complete rows with each outcome, in all and by part of the predictions."""
+    complete = ~np.any([[entry is None for entry in rows[each.name]] for each in validation.columns], axis=0)
+    part = np.searchsorted(validation.thresholds, expit(validation.predict(rows)), side="right")
+    for level in validation.outcome.levels:
+        own = complete & (rows[validation.outcome.name] == level)
+        yield (validation.title, level, "rows"), own
+        for k in range(len(validation.thresholds) + 1):
+            yield (validation.title, level, k), own & (part == k)
+
+
 def readings(numbers, noise, wanted):
     """Return the least noise of an exact reading of each wanted sum, infinite if there is none, and its weights."""
     assert numbers.shape[1] < len(numbers), "there are more rows than numbers"
@@ -130,6 +146,15 @@ def survival(by=None):
     return Survival(MONTH, "seen", by, n_intervals=6)
 
 
+# Log odds from -4 to 4, in each of four parts; and such that all rows lie near one end.
+MODEL = {"intercept": -3.0, "age": 0.05, "course=severe": 0.5, "course=fatal": 1.0, "arm=new": -0.5}
+SURE = {"intercept": 9.0, "age": 0.0, "course=severe": 0.0, "course=fatal": 0.0, "arm=new": 0.0}
+
+
+def validation(model):
+    return ModelValidation(SEEN, EXPLAINING, model, (0.2, 0.4, 0.7))
+
+
 STATISTICS = {
     "counts": Counts(COLUMNS, n_bins=10),
     "description": Description(COLUMNS, n_bins=7),
@@ -140,6 +165,7 @@ STATISTICS = {
     "survival by arm": survival(ARM),
     "additive hazards": AdditiveHazards(MONTH, "seen", EXPLAINING),
     "effect": Effect(ARM, SCORE, 2),
+    "validation": validation(MODEL),
 }
 PAIRS = [
     pair for pair in itertools.combinations(STATISTICS, 2) if STATISTICS[pair[0]].title != STATISTICS[pair[1]].title
@@ -211,6 +237,18 @@ def test_it_holds_for_any_levels_and_parts(levels, n_bins, chosen, by, gaps, rar
     noise, _ = readings(np.hstack(numbers), noise_in(StudyPlan(ROSTER, statistics)), np.array(wanted, dtype=float).T)
     of_rows = [noise[place] for place, name in enumerate(names) if name[0] != "least squares"]
     assert min(of_rows, default=np.inf) >= count_noise * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("intercept", [-9.0, 9.0])
+def test_sums_of_a_validation_tell_the_rows_of_an_outcome_no_more_closely(intercept):
+    """With all predictions near 0, squared errors count events; near 1, they count the others, and predictions all."""
+    statistic = validation(SURE | {"intercept": intercept})
+    # Rows of each outcome, of four parts each, and both sums; to three digits, predictions are 0 or 1.
+    places = [0, 4, 8, 9]
+    numbers = numbers_of(statistic, ROWS[False], ROWS[False])[:, places].round(3)
+    wanted = np.array([own for (_, _, part), own in counted([statistic], ROWS[False]) if part == "rows"], dtype=float).T
+    noise, _ = readings(numbers, statistic.spread[places], wanted)
+    assert COUNT_NOISE <= noise.min() < 1.2 * COUNT_NOISE
 
 
 def test_simulated_readings_have_the_noise_that_is_said():

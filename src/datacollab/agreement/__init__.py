@@ -4,7 +4,15 @@ from ._draft import draft_project
 from ._draft_options import DraftOptions
 from ._project import AnchorRecipe, Project, is_device_name, project_content, usual_components
 from ._project_description import anchor_lines, column_rows, project_changes, rules_line, sharing_lines, task_lines
-from ._project_file import load_project, parse_project, project_text, read_project, read_project_text, sign_project_text
+from ._project_file import (
+    load_project,
+    parse_project,
+    project_text,
+    read_logistic_model,
+    read_project,
+    read_project_text,
+    sign_project_text,
+)
 from ._sealed_anchor import (
     Anchor,
     Guessing,
@@ -23,6 +31,7 @@ from ._task import Task
 __all__ = ["STUDY", "AnchorRecipe", "DraftOptions", "Project", "Sharing", "Task", "project_content"]
 __all__ += ["are_declared_alike", "draft_project", "is_device_name", "usual_components"]
 __all__ += ["load_project", "parse_project", "project_text", "read_project", "read_project_text", "sign_project_text"]
+__all__ += ["read_logistic_model"]
 __all__ += ["anchor_lines", "column_rows", "project_changes", "rules_line", "sharing_lines", "task_lines"]
 __all__ += ["sharing_sentences"]
 __all__ += ["Anchor", "Guessing", "anchor_from_bytes", "anchor_of_rows", "anchor_to_bytes", "draw_expected_rows"]

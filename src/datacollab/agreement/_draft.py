@@ -116,6 +116,7 @@ def _draft_sharing(
         noise=usual.noise,
         n_components=usual.n_components,
         labelled_by=labelled_by,
+        logistic_model=None if options.logistic_model is None else dict(options.logistic_model),
         **of_study,
     )
 

@@ -48,6 +48,8 @@ class DraftOptions:
     statistics: Sequence[str] = ()
     """Those of a study, which are shared in place of a model's sums.  Missing and unknown entries are then counted as
     missing, there is an anchor for an effect alone, and `outcome` may be a column beside a target or times."""
+    logistic_model: Mapping[str, float] | None = None
+    """The coefficients of a published model that a validation tries."""
     kinds: Mapping[str, str] | None = None
     """By column "number" or "category", if it has two readings."""
     missing: Mapping[str, Collection[str]] | None = None

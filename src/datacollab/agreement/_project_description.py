@@ -101,9 +101,13 @@ def sharing_lines(project: Project) -> list[str]:
         line += f"; {sharing.outcome} is the outcome"
     if sharing.epsilon is not None:
         line += f"; noise enough for an epsilon of {sharing.epsilon:g}"
+    lines = [line]
+    if sharing.logistic_model is not None:
+        coefficients = (f"{name} {value:g}" for name, value in sharing.logistic_model.items())
+        lines.append(f"the logistic model that is tried: {', '.join(coefficients)}")
     most = {name: f", at most {each} rows" for name, each in (sharing.most_rows or {}).items()}
     return [
-        line,
+        *lines,
         *(f"{name}: {sharing.entities[name]}{most.get(name, '')}" for name in (*project.parties, ANALYST)),
         *(f"warning: {sentence}" for sentence in sharing_sentences(sharing)),
     ]

@@ -14,7 +14,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from .._entries import LARGEST, invalid, join_names, type_word
+from .._entries import LARGEST, invalid, join_names, refuse_if, type_word
 from .._require import require
 from ..bundle import KeyPair, PublicKey, canonical_json, is_container, open_regular, unpack
 from ..errors import ExchangeError
@@ -26,7 +26,7 @@ from ._task import Task
 _TABLES = dict.fromkeys(("project", "task", "anchor", "rules", "members", "sharing", "signature"), "dict")
 _TABLES["columns"] = "list"
 _MOST_FEATURES = 10_000
-_INNER = ("merged", "parties", "mask_keys", "entities", "most_rows")
+_INNER = ("merged", "parties", "mask_keys", "entities", "most_rows", "logistic_model")
 """Entries that are tables of their own."""
 _OF_ROWS = ("min_class_rows", "quorum", "seal_shares")
 """Rules that have no effect if sums are shared."""
@@ -379,6 +379,24 @@ def _read(path: Path) -> tuple[bytes, str]:
         if b"\0" in data and not data.startswith(_UTF_16):
             raise invalid(str(path), "this is no text. Expected the project file first (project.toml).") from None
         raise invalid(str(path), "this is no UTF-8 text. Save it as UTF-8.") from None
+
+
+def read_logistic_model(path: Path) -> dict[str, float]:
+    """Return the coefficients of a published model: a TOML file of numbers, that may name its link, "logit"."""
+    with open_regular(path, code="WRONG_KIND") as file:
+        data = file.read(_MOST_BYTES)
+    try:
+        text = data.decode("utf-8-sig")
+        # Before parsing, as for a project file.
+        check_keys(text, str(path))
+        entries = tomllib.loads(text)
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+        advice = "Write a coefficient on each line, such as age = 0.04, and quotes around a name with other signs."
+        raise invalid(str(path), f"this is no TOML file. {advice}") from None
+    link = entries.pop("link", "logit")
+    refuse_if(link != "logit", f"{path}, link", 'expected "logit": no other models can be tried.')
+    coefficients: dict[str, float] = _read_entry(entries, "dict[str, float]", str(path))
+    return coefficients
 
 
 def _bytes_to_sign(project: Project) -> bytes:

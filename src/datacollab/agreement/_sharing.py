@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from unicodedata import category, normalize
 
+from .._coefficients import coefficients_fault
 from .._entries import check_choice, check_limits, check_text, invalid, join_names, refuse_if
 from ..bundle import PublicKey
 from ..errors import ExchangeError
@@ -28,7 +29,9 @@ _TIMES = "event and time in [task] (for a draft, --event and --time)"
 _NUMBER = "a number: as target or outcome in [task], or as outcome in [sharing] (for a draft, --target or --outcome)"
 _EFFECT = f"kind effect (for a draft, --treatment), and {_NUMBER}"
 STUDY = {"counts": "a target", "description": "a target", "least squares": _NUMBER, "effect": _EFFECT}
-STUDY |= {"survival": _TIMES, "additive hazards": _TIMES}
+_YES_OR_NO = "two classes to predict, or a number from 0 to 1: minimum = 0.0 and maximum = 1.0 in [task]"
+VALIDATION = "validation"
+STUDY |= {"survival": _TIMES, "additive hazards": _TIMES, VALIDATION: _YES_OR_NO}
 """Statistics of a study, which make no model, and the needs of each."""
 _GROUPED = ("description", "survival", "effect")
 """Those that have rows in groups; an effect may differ between two."""
@@ -53,6 +56,7 @@ class Sharing:
         "labelled_by",
         "epsilon",
         "most_rows",
+        "logistic_model",
     )
 
     mask_keys: dict[str, str]
@@ -84,6 +88,8 @@ class Sharing:
     """If given, the noise is enough for (epsilon, 1e-5)-differential privacy of one row, and `noise` at least."""
     most_rows: dict[str, int] | None = None
     """The most rows that each party adds, as it says; without them the analyst cannot notice too many."""
+    logistic_model: dict[str, float] | None = None
+    """The model that is tried by a validation: its coefficients by column, or ``column=level``, and ``intercept``."""
 
     @staticmethod
     def entry_names(found: Mapping[str, Any]) -> tuple[str, ...]:
@@ -91,9 +97,13 @@ class Sharing:
         return ("way", *Sharing.OPTIONAL, "mask_keys", "entities")
 
     def __post_init__(self) -> None:
-        for name in ("mask_keys", "entities", "most_rows"):
+        for name in ("mask_keys", "entities", "most_rows", "logistic_model"):
             if (table := getattr(self, name)) is not None:
                 object.__setattr__(self, name, dict(sorted(table.items())))
+        if self.logistic_model is not None:
+            # 1 and 1.0 are one agreement.
+            floats = {name: float(value) + 0.0 for name, value in self.logistic_model.items()}
+            object.__setattr__(self, "logistic_model", floats)
         if self.way != "sums":
             raise invalid("[sharing], way", f'expected "sums", got {self.way!r}. To share rows, remove the table.')
         self._check_statistics()
@@ -129,6 +139,10 @@ class Sharing:
             "outcome": (
                 not {"least squares", "effect"}.isdisjoint(self.statistics),
                 "least squares or an effect explain it, and none is asked for. Remove it, or add one.",
+            ),
+            "logistic_model": (
+                VALIDATION in self.statistics,
+                f"{VALIDATION} tries it, and is not asked for. Add it to statistics, or remove the table.",
             ),
         }
         for name, (is_used, fault) in needs.items():
@@ -174,6 +188,7 @@ def check_sharing(
     _check_needs(sharing, task)
     _check_outcome(sharing, task, columns)
     _check_by(sharing, task, columns)
+    _check_model(sharing, columns)
     refuse_if(
         sharing.has_map and anchor_method not in _METHODS,
         "[anchor], method",
@@ -207,6 +222,8 @@ def _check_needs(sharing: Sharing, task: Task) -> None:
     number = sharing.outcome or _own_number(task)
     has = {_TO_PREDICT: task.is_single, "a target": task.columns, _NUMBER: number, _TIMES: task.time}
     has[_EFFECT] = number and task.treatment
+    is_share = _own_number(task) and (task.minimum, task.maximum) == (0.0, 1.0)
+    has[_YES_OR_NO] = len(task.classes) == 2 or is_share
     for each in sharing.statistics:
         need = STUDY.get(each, _TO_PREDICT)
         fault = f"{each} needs {need}. Name it, take another statistic, or remove the table [sharing]."
@@ -249,6 +266,18 @@ def _check_by(sharing: Sharing, task: Task, columns: Sequence[Column]) -> None:
         grouping += [name for name, labels in labels_of.items() if labels]
     fault = f"{sharing.by!r} is no column of {kind}; there are {join_names(grouping) or 'none'}. Name one."
     refuse_if(sharing.by not in grouping, "[sharing], by", fault)
+
+
+def _check_model(sharing: Sharing, columns: Sequence[Column]) -> None:
+    """Refuse a model whose coefficients do not fit the columns."""
+    if VALIDATION not in sharing.statistics:
+        return
+    where = "[sharing.logistic_model]"
+    if sharing.logistic_model is None:
+        sentence = "Write the table with its coefficients (for a draft, --logistic-model)."
+        raise invalid(where, f"{VALIDATION} needs a model. {sentence}")
+    fault = coefficients_fault(sharing.logistic_model, {each.name: each.levels for each in columns})
+    refuse_if(fault, where, f"{fault}")
 
 
 def _check_parties(sharing: Sharing, parties: Mapping[str, PublicKey], min_rows: int) -> None:

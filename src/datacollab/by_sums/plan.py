@@ -16,6 +16,7 @@ from ..study import (
     Description,
     Effect,
     LeastSquares,
+    ModelValidation,
     NumberColumn,
     RidgeRegression,
     Statistic,
@@ -92,7 +93,17 @@ def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
         if by is not None and by in covariates and len(by.levels) == 2:
             differs = by
         made.append(Effect(treatment, outcome, n_components, covariates, sharing.cluster, differs, noise=noise))
+    if sharing.logistic_model is not None:
+        tried = [columns[each.name] for each in project.columns]
+        made.append(ModelValidation(_yes_or_no(task), tried, sharing.logistic_model))
     return made
+
+
+def _yes_or_no(task: Task) -> CategoryColumn:
+    """Return the outcome of a published model: the sought class last, or a number that is 0 or 1."""
+    if task.classes:
+        return CategoryColumn(task.target, sorted(task.classes, key=lambda each: each == task.positive))
+    return CategoryColumn(task.target or task.outcome, (0, 1))
 
 
 def _ridge_regression(project: Project, n_components: int) -> RidgeRegression:

@@ -48,6 +48,10 @@ def new(
     options |= {name: _group_by_column(options[name] or (), f"--{name}") for name in ("missing", "keep")}
     kinds = _group_by_column(options["kinds"] or (), "--as")
     options["kinds"] = {name: each[-1] for name, each in kinds.items()}
+    if options["logistic_model"] is not None:
+        if "validation" not in options["statistics"]:
+            raise ExchangeError("SPEC_INVALID", "--logistic-model is for --statistic validation. Give both.")
+        options["logistic_model"] = projects.read_logistic_model(options["logistic_model"])
     findings: list[ColumnFinding] = []
 
     def tell(finding: ColumnFinding) -> None:

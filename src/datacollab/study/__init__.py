@@ -18,6 +18,7 @@ from ._description import ColumnDescription, Counts, CountsResult, Description, 
 from ._effect import Difference, Effect, EffectResult, effect_map
 from ._least_squares import LeastSquares, LeastSquaresResult
 from ._membership import StudyMembership, study_membership_figures
+from ._model_validation import ModelValidation, ModelValidationResult
 from ._survival import Survival, SurvivalCurve, SurvivalResult
 
 __all__ = ["COUNT_NOISE", "MAPPED", "RIDGE_MOVED", "TARGET", "AdditiveHazards", "AdditiveHazardsResult"]
@@ -25,4 +26,5 @@ __all__ += ["CategoryColumn", "ColumnDescription", "Counts", "CountsResult", "De
 __all__ += ["Difference", "Effect", "EffectResult", "LeastSquares", "LeastSquaresResult", "NumberColumn", "Refused"]
 __all__ += ["ResultTable", "RidgeRegression", "RidgeResult", "Statistic", "StatisticResult", "StudyMembership"]
 __all__ += ["StudyPlan", "Survival", "SurvivalCurve", "SurvivalResult", "effect_map"]
+__all__ += ["ModelValidation", "ModelValidationResult"]
 __all__ += ["new_secret", "study_membership_figures"]

@@ -517,8 +517,8 @@ class Survival(Statistic):
         likely = np.clip(hazard, 0.0, 1 - 1 / (exposed + 1)) + 1e-9
         remain = np.cumprod(1 - likely)
         effective = (1 - remain) / (remain * np.cumsum(likely / (exposed * (1 - likely))))
-        low, high = _score_interval(survival, effective, of_survival, 1.0)
-        rates = np.array([rate, *_score_interval(rate, time, of_rate, 0.0)]) / width
+        low, high = score_interval(survival, effective, of_survival, 1.0)
+        rates = np.array([rate, *score_interval(rate, time, of_rate, 0.0)]) / width
         shown = np.logical_and.accumulate(at_risk >= FEWEST + CERTAINTY * of_risk)
         rates[0] = np.maximum(rates[0], 0.0)
         curve = np.where(shown, [survival, low, high, *rates], np.nan)
@@ -539,7 +539,7 @@ class Survival(Statistic):
         return float((end + (before - 0.5) / (before - curve[end])) * self.time.high / self.n_intervals)
 
 
-def _score_interval(x: FloatArray, n: FloatArray, noise: FloatArray, bound: float) -> tuple[FloatArray, FloatArray]:
+def score_interval(x: FloatArray, n: FloatArray, noise: FloatArray, bound: float) -> tuple[FloatArray, FloatArray]:
     """Return the ends of all y with (x - y)² within y (1 - bound y) / n + noise², times the quantile squared.
 
     They are cut at 0 and 1 / bound, and then half a standard deviation of the noise apart at least.

@@ -1,4 +1,4 @@
-"""Pictures of a study's results, as SVG for its page: histograms, intervals, and curves of survival."""
+"""Pictures of a study's results, as SVG for its page: histograms, intervals, curves of survival, and calibration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._require import require
 from ..._typing import FloatArray
-from ...study import SurvivalResult
+from ...study import ModelValidationResult, SurvivalResult
 
 _WIDE = 120
 _HIGH = 26
@@ -19,6 +19,8 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 """Of Okabe and Ito, whom colour-blind readers can distinguish."""
 _TICKS = 5
 _MOST_CURVES = len(_COLOURS)
+# Text stays text, and the same result gives the same bytes.
+_SETTINGS: Any = {"svg.fonttype": "none", "svg.hashsalt": "study", "font.size": 9, "font.family": "sans-serif"}
 
 
 def histogram(heights: FloatArray, noise: float) -> str:
@@ -71,8 +73,7 @@ def curves(result: SurvivalResult, time: str) -> str:
     from matplotlib.figure import Figure
 
     names = ["all" if each.group is None else str(each.group) for each in result.curves]
-    # Text stays text, and the same result gives the same bytes.
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "study", "font.size": 9, "font.family": "sans-serif"}):
+    with rc_context(_SETTINGS):
         figure = Figure(figsize=(4.6, 3.1 + 0.2 * len(names)), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=(10, 1 + len(names)))
         for colour, each in zip(_COLOURS, result.curves, strict=False):
@@ -88,10 +89,47 @@ def curves(result: SurvivalResult, time: str) -> str:
         _at_risk(below, result, names)
         for axes, hidden in ((above, ["top", "right"]), (below, ["top", "right", "left", "bottom"])):
             axes.spines[hidden].set_visible(False)
-        file = io.StringIO()
-        figure.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
-    label = html.escape(f"survival of {', '.join(names)}", quote=True)
-    return f"<figure role='img' aria-label='{label}'>{file.getvalue().partition('?>')[2].partition('>')[2]}</figure>"
+        return _as_svg(figure, f"survival of {', '.join(names)}")
+
+
+def _as_svg(figure: Any, label: str) -> str:
+    """Return a figure for a page; a label for those who do not see it."""
+    file = io.StringIO()
+    figure.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
+    svg = file.getvalue().partition("?>")[2].partition(">")[2]
+    return f"<figure role='img' aria-label='{html.escape(label, quote=True)}'>{svg}</figure>"
+
+
+def calibration(result: ModelValidationResult) -> str:
+    """Return observed shares against predictions with intervals of 95 %, and the net benefit by threshold."""
+    require("matplotlib", "plots")
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(_SETTINGS):
+        figure = Figure(figsize=(4.6, 6.0), layout="constrained")
+        above, below = figure.subplots(2, 1)
+        observed, low, high = result.observed
+        # Perfect predictions lie on the diagonal.
+        above.plot([0, 1], [0, 1], color="#55606b", lw=1)
+        above.vlines(result.predicted, low, high, color=_COLOURS[0])
+        above.plot(result.predicted, observed, "o", color=_COLOURS[0])
+        # As wide as the intervals: of a rare outcome all would lie in one corner.
+        end = min(1.0, 1.05 * max([0.1, *high[~np.isnan(high)], *result.predicted[~np.isnan(high)]]))
+        above.set(xlim=(0, end), ylim=(0, end), xlabel="predicted", ylabel="observed")
+        benefit, low, high = result.net_benefit
+        is_shown = ~np.isnan(benefit)
+        below.plot(result.thresholds, benefit, color=_COLOURS[0], label="by the model")
+        below.fill_between(result.thresholds, low, high, color=_COLOURS[0], alpha=0.2, lw=0)
+        below.plot(result.thresholds[is_shown], result.treat_all[is_shown], color=_COLOURS[1], label="treat all")
+        below.axhline(0, color="#55606b", lw=1, label="treat none")
+        # Far below 0 nobody looks.
+        top = max([0.01, *high[is_shown]])
+        below.set(ylim=(-top / 4, top), xlabel="threshold", ylabel="net benefit")
+        below.legend(frameon=False)
+        for axes in (above, below):
+            axes.spines[["top", "right"]].set_visible(False)
+        return _as_svg(figure, f"calibration and net benefit for {result.outcome}")
 
 
 def _at_risk(axes: Any, result: SurvivalResult, names: list[str]) -> None:

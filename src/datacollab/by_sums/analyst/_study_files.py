@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...agreement import Project
-from ...study import ResultTable, StatisticResult, SurvivalResult
-from ._pictures import balance, curves, histogram, interval
+from ...study import ModelValidationResult, ResultTable, StatisticResult, SurvivalResult
+from ._pictures import balance, calibration, curves, histogram, interval
 
 _OF_INTERVALS = " Lines are the intervals, each on its own scale; the upright one is at no effect."
 _OF_BALANCE = " Circles are the balance from -1 to 1, hollow before and full after."
@@ -79,6 +79,8 @@ def _part(name: str, result: StatisticResult, project: Project) -> str:
     if isinstance(result, SurvivalResult):
         time = project.task.time
         table = f"{curves(result, names.get(time, time))}<details><summary>By interval</summary>{table}</details>"
+    if isinstance(result, ModelValidationResult):
+        table = calibration(result) + table
     note = html.escape(note + words)
     return f"<h2>{html.escape(name.capitalize())}</h2>{''.join(looks)}{table}<p class='note'>{note}</p>"
 

@@ -22,7 +22,7 @@ from ._desk import PartyDesk
 KEYS = "/keys"
 PROJECT = "/project"
 ANCHOR = "/anchor"
-_ELSEWHERE = ("like", "party", "analyst", "output")
+_ELSEWHERE = ("like", "party", "analyst", "output", "logistic_model")
 """Inputs of a draft that are no fields of its form: files, members, and where it is written."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _KEY = Input(name="key", words="A public key", option="--key", kind=Path, endings=(".key",), label="public key")
