@@ -59,7 +59,7 @@ from ._columns import (
 _OUTCOMES_PER_COEFFICIENT = 10
 # Times as large as without noise that a standard error may be; beyond, most patterns have fewer rows than noise, and
 # simulated intervals no longer hold as often as they say.
-_MOST_INFLATION = 2.5
+_MOST_INFLATION = 2.2
 # How far replacing a row moves the sum of times, and those of counts and of their squares: squared.  All are moved to
 # [-1/2, 1/2], squares too, as 4 a² - 1/2.
 #
@@ -93,7 +93,7 @@ class GroupedRegressionResult(StatisticResult):
     params, bse : ndarray of shape (n_coefficients,)
         Logarithms of odds ratios, or of rate ratios, and standard errors, which hold the noise of the total.
     covariance : ndarray of shape (n_coefficients, n_coefficients)
-    intercept, intercept_error : float
+    intercept : float
         The logarithm of the odds, or of the rate, of the first levels.
     tests : mapping of str to (float, int, float)
         Wald's chi-square, its degrees of freedom and the p value of no effect of any level, by column.
@@ -112,7 +112,6 @@ class GroupedRegressionResult(StatisticResult):
     bse: FloatArray
     covariance: FloatArray = field(repr=False)
     intercept: float
-    intercept_error: float
     tests: dict[str, tuple[float, int, float]]
     dispersion: float
     inflation: FloatArray
@@ -375,7 +374,6 @@ class _GroupedRegression(Statistic):
             bse=errors[1:],
             covariance=covariance[1:, 1:],
             intercept=float(beta[0]),
-            intercept_error=float(errors[0]),
             tests=tests,
             dispersion=dispersion,
             inflation=inflation[1:],

@@ -35,7 +35,7 @@ def study_membership_figures(asked: Iterable[str], *, errors: str = "robust") ->
     """Return how well attackers read the totals of statistics with these titles, by rows together.
 
     Figures are of the largest sets that were measured.  Counts are taken to have gone before; `errors` are those of
-    least squares.  An effect was not measured.
+    least squares.  An effect, and logistic or Poisson regression, were not measured.
 
     Examples
     --------
