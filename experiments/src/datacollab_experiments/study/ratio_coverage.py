@@ -87,9 +87,9 @@ def measure(world: RatioWorld, seed: int, n_studies: int = N_STUDIES) -> dict[st
     random = np.random.default_rng(seed)
     statistic = world.statistic
     noise = noise_factor(N_PARTIES)
-    held = []
-    exact_held = []
-    width = []
+    held: list[np.ndarray] = []
+    exact_held: list[np.ndarray] = []
+    width: list[np.ndarray] = []
     for _ in range(n_studies):
         exact = statistic.part(world.table(random))
         noisy = exact + noise * statistic.spread * random.normal(size=len(exact))
