@@ -26,8 +26,9 @@ from datacollab.agreement import (
     sign_project_text,
 )
 from datacollab.bundle import KeyPair
-from datacollab.by_sums.plan import plan_of
+from datacollab.by_sums.plan import plan_of, study_statistics
 from datacollab.sums import MOST_COMPONENTS, MaskKey, mask_card, recommended
+from datacollab.table import Column
 from party_world import refused
 from playing import assert_refused, runs
 from sums_world import PARTIES, cards_of, entities_of, project_of, rows_of
@@ -125,6 +126,10 @@ def test_what_has_no_default_is_wanted(project, keys, tmp_path, name):
         ({"statistics": ("effect",), "outcome": "age"}, "effect needs kind effect"),
         ({"statistics": ("survival",)}, "survival needs event and time"),
         ({"errors": "exact"}, "robust or classical"),
+        ({"factors": ("ward",)}, "none is asked for"),
+        ({"statistics": ("logistic regression",), "factors": ("age",)}, "'age' is no column of categories"),
+        ({"statistics": ("logistic regression",), "factors": ()}, "no column of categories"),
+        ({"statistics": ("poisson regression",)}, "needs event and time"),
         ({"cluster": "doctor"}, "for robust errors of an effect"),
         ({"statistics": ("least squares",), "errors": "classical", "cluster": "doctor"}, "for robust errors"),
         ({"statistics": ("description",), "by": "age"}, "ward"),
@@ -183,6 +188,25 @@ def test_one_institution_may_be_written_in_many_ways(parts, data):
 def test_fewer_than_three_parties_are_refused(keys):
     with refused("SPEC_INVALID", "at least 3 different"):
         project_of(keys, PARTIES[:2], cards_of(keys, PARTIES[:2]))
+
+
+def test_what_ratios_need_is_said_with_the_way_on(project):
+    number = Task(kind="regression", target="ill", minimum=0.0, maximum=1.0)
+    with refused(
+        "SPEC_INVALID", r'logistic regression needs classes.*write kind = "classification", classes = \[0, 1\]'
+    ):
+        replace(changed(project, statistics=("logistic regression",)), task=number)
+    below = replace(number, minimum=-1.0)
+    with refused("SPEC_INVALID", "poisson regression counts from 0.*Raise its minimum"):
+        replace(project, task=below, sharing=replace(project.sharing, statistics=("poisson regression",)))
+    many = tuple(Column(name=f"c{place}", kind="category", categories=tuple("abcdef")) for place in range(3))
+    ratios = changed(project, statistics=("logistic regression",))
+    with refused("SPEC_INVALID", "c0, c1, c2 make 216 patterns.*expected 200 at most. Name fewer columns"):
+        replace(ratios, columns=many)
+    fewer = replace(ratios, columns=many, sharing=replace(ratios.sharing, factors=("c0", "c2")))
+    (logistic,) = study_statistics(fewer, n_components=2)
+    assert [each.name for each in logistic.columns] == ["c0", "c2"]
+    assert logistic.outcome.levels == ("no", "yes")
 
 
 def test_other_tasks_and_interpolated_anchors_are_refused(project):

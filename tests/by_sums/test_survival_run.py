@@ -6,6 +6,7 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
 from lifelines import KaplanMeierFitter
 from statsmodels.duration.survfunc import survdiff
 from typer.testing import CliRunner
@@ -36,7 +37,7 @@ TASK = Task(
 @pytest.fixture(scope="module")
 def followed(tmp_path_factory):
     """Three hospitals of 800 rows, whose hazards differ; and are half as large in the ward at night."""
-    sharing = {"statistics": ("survival", "additive hazards"), "by": "ward"}
+    sharing = {"statistics": ("survival", "additive hazards", "poisson regression"), "by": "ward"}
     world = new_sums_world(
         tmp_path_factory.mktemp("survival"), parties=NAMES, sharing=sharing, columns=COLUMNS, task_of_project=TASK
     )
@@ -76,6 +77,24 @@ def test_study_csv_has_the_curves_of_all_tables(followed):
             assert float(each["low"]) < exact + 0.03 < float(each["high"]) + 0.06
 
 
+def test_rate_ratios_are_those_of_poisson_regression_on_all_tables(followed):
+    frame = together(followed)
+    X = np.column_stack([np.ones(len(frame)), frame["ward"] == "night"]).astype(float)
+    family = sm.families.Poisson()
+    died = (frame["died"] == "yes").to_numpy(dtype=float)
+    expected = sm.GLM(died, X, family=family, exposure=frame["month"].to_numpy()).fit()
+    rows = [*csv.reader(io.StringIO((followed.root / "analyst" / STUDY_FILES[0]).read_text(encoding="utf-8")))]
+    of_ratios = [row[1:] for row in rows if row[0] == "poisson regression"]
+    name, ratio, low, high, coefficient, error, _ = of_ratios[0]
+    assert name == "ward=night"
+    assert abs(float(coefficient) - expected.params[1]) < 6 * float(error)
+    assert expected.bse[1] < float(error) < 2 * expected.bse[1]
+    assert float(ratio) == pytest.approx(np.exp(float(coefficient)), rel=1e-3)
+    assert float(low) < float(ratio) < float(high)
+    assert "Poisson regression" in followed.said.output
+    assert "not adjusted for" in " ".join(followed.said.output.split())
+
+
 def test_the_page_and_the_analyst_show_the_test_stratified_by_party(followed):
     frames = [pd.read_csv(followed.table(name)) for name in NAMES]
     frame, party = pd.concat(frames), np.repeat(np.arange(3), 800)
@@ -87,4 +106,4 @@ def test_the_page_and_the_analyst_show_the_test_stratified_by_party(followed):
     assert "Additive hazards" in followed.said.output
     assert "ward=night" in followed.said.output
     text = " ".join(followed.summaries[0].to_text().split())
-    assert "survival, additive hazards over 800 of its rows" in text
+    assert "survival, additive hazards, poisson regression over 800 of its rows" in text

@@ -97,6 +97,9 @@ def test_a_study_and_a_proof_are_said_to_be_what_they_are():
     assert re.search(rf"^  the analyst alone +{re.escape(areas.strip())}$", text, flags=re.MULTILINE)
     assert "the analyst alone guesses better than by chance" in text
     assert WORST_ROSTERS in " ".join(text.split())
+    assert "were not measured" not in text
+    ratios = assessment(PROJECT, Policy(), replace(study, statistic="counts, logistic regression"))
+    assert "Attacks on logistic regression were not measured" in " ".join(ratios.split())
     assert "No secret map" not in assessment(PROJECT, Policy(), SUMS)
     assert "- counts: rows of each level" in text
     assert "the study's result; also at those it is given to | analyst |" in text

@@ -20,6 +20,7 @@ from datacollab.study import (
     Counts,
     Description,
     Effect,
+    GroupedLogistic,
     LeastSquares,
     ModelValidation,
     NumberColumn,
@@ -57,7 +58,7 @@ def n_rows_of(rows):
 
 def counts_in(statistic):
     """Return which numbers count rows; results say how closely the others, of moments and tests, may tell rows."""
-    if isinstance(statistic, Counts | Description | ModelValidation):
+    if isinstance(statistic, Counts | Description | ModelValidation | GroupedLogistic):
         return np.arange(len(statistic.spread))
     if isinstance(statistic, Survival):
         return np.arange(4 * statistic.n_intervals * (1 if statistic.by is None else len(statistic.by.levels)))
@@ -69,7 +70,7 @@ def numbers_of(statistic, rows, base):
 
     Squares around the mean depend on the other rows, which are those of `base`.
     """
-    if isinstance(statistic, Counts | Description | Survival | ModelValidation):
+    if isinstance(statistic, Counts | Description | Survival | ModelValidation | GroupedLogistic):
         rest = base if isinstance(statistic, Counts) else {name: entries[:0] for name, entries in base.items()}
         each = ({name: np.r_[rest[name], rows[name][k : k + 1]] for name in rows} for k in range(n_rows_of(rows)))
         parts = np.array([statistic.part(one, bytes(32)) for one in each])
@@ -106,6 +107,13 @@ def counted(statistics, rows):
             continue
         if isinstance(each, ModelValidation):
             yield from outcomes_by_part(each, rows)
+        if isinstance(each, GroupedLogistic):
+            for levels in itertools.product(*(column.levels for column in (*each.columns, each.outcome))):
+                same = [
+                    rows[column.name] == level
+                    for column, level in zip((*each.columns, each.outcome), levels, strict=True)
+                ]
+                yield (each.title, *levels), np.all(same, axis=0)
             continue
         for group, own in groups.items():
             yield (each.title, group, "rows"), own
@@ -166,11 +174,12 @@ STATISTICS = {
     "additive hazards": AdditiveHazards(MONTH, "seen", EXPLAINING),
     "effect": Effect(ARM, SCORE, 2),
     "validation": validation(MODEL),
+    "logistic": GroupedLogistic([COURSE, ARM], SEEN),
 }
 PAIRS = [
     pair for pair in itertools.combinations(STATISTICS, 2) if STATISTICS[pair[0]].title != STATISTICS[pair[1]].title
 ]
-ALL = ("description by arm", "classical", "survival by arm", "additive hazards", "effect")
+ALL = ("description by arm", "classical", "survival by arm", "additive hazards", "effect", "logistic")
 
 
 ROWS = {gaps: rows_of(150, 0, gaps=gaps) for gaps in (False, True)}

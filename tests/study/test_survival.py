@@ -167,6 +167,42 @@ def test_the_hazard_ratio_is_that_of_mantel_and_haenszel_within_parties(hazard, 
         assert_allclose(ratio, [first / second * math.exp(sign * half) for sign in (0, -1, 1)], rtol=1e-6)
 
 
+@given(seed=st.integers(0, 1000), step=st.sampled_from([0.5, 2.0, 5.0]))
+@settings(max_examples=10, deadline=None)
+def test_tied_times_leave_the_test_as_it_is_and_the_ratio_is_one_of_rates(seed, step):
+    """Each tied row was at risk for half of its interval, so that events are compared by person-time."""
+    frames = dealt(simulated(240, seed, hazard=0.1), 3)
+    frames = [each.assign(time=np.ceil(each["time"] / step) * step) for each in frames]
+    assert min(map(_least_weight, frames)) == 1
+    parts = np.zeros(2)
+    for frame in frames:
+        for now in np.unique(frame["time"][(frame["seen"] == 1) & (frame["time"] <= 10)]):
+            at_risk = frame[frame["time"] >= now]
+            is_new = (at_risk["arm"] == "new").to_numpy()
+            died = ((at_risk["time"] == now) & (at_risk["seen"] == 1)).to_numpy()
+            events = np.array([died[is_new].sum(), died[~is_new].sum()])
+            time_lived = np.array([is_new.sum(), (~is_new).sum()]) - events / 2
+            parts += events * time_lived[::-1] / len(at_risk)
+    found = pooled(Survival(TIME, "seen", ARM), frames, noise=0.0)
+    assert found.hazard_ratio[0] == pytest.approx(parts[0] / parts[1], rel=1e-8)
+    rows = pd.concat(frames)
+    party = np.repeat(np.arange(3), [len(each) for each in frames])
+    seen = rows["seen"] * (rows["time"] <= 10)
+    expected, _ = survdiff(rows["time"].clip(upper=10), seen, rows["arm"], strata=party)
+    assert found.chi_square == pytest.approx(expected, rel=1e-8)
+
+
+def test_the_ratio_of_rounded_times_tends_to_the_true_one():
+    """Without the half of tied rows it would be .70."""
+    random = np.random.default_rng(5)
+    new = np.repeat([False, True], 20_000)
+    time = random.exponential(15 * np.where(new, 2.0, 1.0))
+    rounded = np.ceil(np.minimum(time, 24) / 8) * 8
+    table = {"time": rounded, "seen": (time <= 24).astype(int), "arm": np.where(new, "new", "old")}
+    statistic = Survival(NumberColumn("time", 0, 24), "seen", ARM)
+    assert pooled(statistic, [table], noise=0.0).hazard_ratio[0] == pytest.approx(0.5, abs=0.02)
+
+
 def naive_additive_hazards(frames, columns, most):
     """A, b and B, time by time and row by row."""
     p = len(columns)

@@ -77,10 +77,11 @@ class DraftOptions:
 
     @property
     def explains_target(self) -> bool:
-        """Whether least squares explain the target, which has to be a number then."""
+        """Whether a regression explains the target, which has to be a number then."""
         has_target = self.target is not None and not self.classes
         # Classes were given on purpose, and are no number.
-        return has_target and self.explained is None and "least squares" in self.statistics
+        of_numbers = {"least squares", "poisson regression"}
+        return has_target and self.explained is None and not of_numbers.isdisjoint(self.statistics)
 
     @property
     def is_model_of_sums(self) -> bool:

@@ -276,6 +276,8 @@ def target_findings(task: Task, options: DraftOptions) -> Iterator[ColumnFinding
         why = "or as classes with --class for each"
         if options.explains_target:
             why = "as least squares needs one"
+            if "least squares" not in options.statistics:
+                why = "as poisson regression needs one"
         lines.append(f"it is taken as a number, {why}")
     if task.positive is not None and not options.positive:
         why = "the rarer one in the public rows"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,7 +12,7 @@ from .._coefficients import coefficients_fault
 from .._entries import check_choice, check_limits, check_text, invalid, join_names, refuse_if
 from ..bundle import PublicKey
 from ..errors import ExchangeError
-from ..sums._recommended import TABLE, columns_alike
+from ..sums._recommended import MOST_PATTERNS, TABLE, columns_alike
 from ..table import Column
 from ._task import Task
 
@@ -32,7 +33,12 @@ STUDY = {"counts": "a target", "description": "a target", "least squares": _NUMB
 _YES_OR_NO = "two classes to predict, or a number from 0 to 1: minimum = 0.0 and maximum = 1.0 in [task]"
 VALIDATION = "validation"
 STUDY |= {"survival": _TIMES, "additive hazards": _TIMES, VALIDATION: _YES_OR_NO}
+_TWO_CLASSES = "a target of two classes"
+_EVENTS = "event and time in [task] (for a draft, --event and --time), or counts: a number from 0, as target or outcome"
+STUDY |= {"logistic regression": _TWO_CLASSES, "poisson regression": _EVENTS}
 """Statistics of a study, which make no model, and the needs of each."""
+_OF_FACTORS = ("logistic regression", "poisson regression")
+"""Those that explain by columns of categories alone."""
 _GROUPED = ("description", "survival", "effect")
 """Those that have rows in groups; an effect may differ between two."""
 
@@ -48,6 +54,7 @@ class Sharing:
         "statistics",
         "by",
         "outcome",
+        "factors",
         "errors",
         "cluster",
         "noise",
@@ -71,7 +78,10 @@ class Sharing:
     """The column of categories, or of classes, that groups rows in a description or by survival, or of two levels
     between which an effect may differ."""
     outcome: str | None = None
-    """A column of numbers that least squares explain, and the effect is on, if the task has none of its own."""
+    """A column of numbers that least squares or Poisson regression explain, and the effect is on, if the task has none
+    of its own."""
+    factors: tuple[str, ...] | None = None
+    """The columns of categories that explain in a logistic or Poisson regression; all, if left out."""
     errors: str | None = None
     """Standard errors of least squares: "robust", also if left out, or "classical"."""
     cluster: str | None = None
@@ -137,8 +147,12 @@ class Sharing:
                 "it is for robust errors of an effect or of least squares, and none are asked for. Remove it.",
             ),
             "outcome": (
-                not {"least squares", "effect"}.isdisjoint(self.statistics),
-                "least squares or an effect explain it, and none is asked for. Remove it, or add one.",
+                not {"least squares", "effect", "poisson regression"}.isdisjoint(self.statistics),
+                "least squares, poisson regression or effect explain it, and none is asked for. Remove it, or add one.",
+            ),
+            "factors": (
+                not set(_OF_FACTORS).isdisjoint(self.statistics),
+                f"they explain in {' and '.join(_OF_FACTORS)}, and none is asked for. Remove the entry, or add one.",
             ),
             "logistic_model": (
                 VALIDATION in self.statistics,
@@ -189,6 +203,7 @@ def check_sharing(
     _check_outcome(sharing, task, columns)
     _check_by(sharing, task, columns)
     _check_model(sharing, columns)
+    _check_factors(sharing, task, columns)
     refuse_if(
         sharing.has_map and anchor_method not in _METHODS,
         "[anchor], method",
@@ -221,6 +236,7 @@ def _check_needs(sharing: Sharing, task: Task) -> None:
     """Refuse statistics whose columns the task does not name."""
     number = sharing.outcome or _own_number(task)
     has = {_TO_PREDICT: task.is_single, "a target": task.columns, _NUMBER: number, _TIMES: task.time}
+    has |= {_TWO_CLASSES: len(task.classes) == 2, _EVENTS: task.time or number}
     has[_EFFECT] = number and task.treatment
     is_share = _own_number(task) and (task.minimum, task.maximum) == (0.0, 1.0)
     has[_YES_OR_NO] = len(task.classes) == 2 or is_share
@@ -233,6 +249,12 @@ def _check_needs(sharing: Sharing, task: Task) -> None:
                 f'{each} needs a number, and {task.target!r} has classes. In [task] write kind = "regression", '
                 "minimum = 0.0 and maximum = 1.0 in place of kind, classes and positive; a draft does so with --task "
                 "regression."
+            )
+        if need == _TWO_CLASSES and (task.minimum, task.maximum) == (0, 1):
+            fault = (
+                f'{each} needs classes, and {number!r} is a number. In [task] write kind = "classification", '
+                "classes = [0, 1] and positive = 1 in place of kind, minimum and maximum; a draft does so with "
+                "--class 0 --class 1."
             )
         refuse_if(not has[need], "[sharing], statistics", fault)
 
@@ -278,6 +300,38 @@ def _check_model(sharing: Sharing, columns: Sequence[Column]) -> None:
         raise invalid(where, f"{VALIDATION} needs a model. {sentence}")
     fault = coefficients_fault(sharing.logistic_model, {each.name: each.levels for each in columns})
     refuse_if(fault, where, f"{fault}")
+
+
+def find_factors(sharing: Sharing, task: Task, columns: Sequence[Column]) -> dict[str, int]:
+    """Return the levels of each column that explains in a logistic or Poisson regression, by name."""
+    n_levels = {each.name: len(each.levels) for each in columns if each.levels}
+    if task.treatment:
+        n_levels[task.treatment] = 2
+    return {name: n for name, n in n_levels.items() if sharing.factors is None or name in sharing.factors}
+
+
+def _check_factors(sharing: Sharing, task: Task, columns: Sequence[Column]) -> None:
+    """Refuse columns that no logistic or Poisson regression explains by, or whose levels make too many patterns."""
+    if set(_OF_FACTORS).isdisjoint(sharing.statistics):
+        return
+    where = "[sharing], factors"
+    factors = find_factors(sharing, task, columns)
+    strange = join_names(repr(each) for each in sharing.factors or () if each not in factors)
+    refuse_if(strange, where, f"{strange} is no column of categories. Name such columns; cut numbers into bands first.")
+    refuse_if(not factors, where, "there is no column of categories to explain by. Cut a number into bands.")
+    n_patterns = math.prod(factors.values())
+    refuse_if(
+        n_patterns > MOST_PATTERNS,
+        where,
+        f"levels of {join_names(factors)} make {n_patterns} patterns, and each has noise; expected {MOST_PATTERNS} at "
+        "most. Name fewer columns, or merge levels.",
+    )
+    is_number = not task.time and "poisson regression" in sharing.statistics
+    low = task.minimum
+    if sharing.outcome is not None:
+        low = next((each.minimum for each in columns if each.name == sharing.outcome), None)
+    fault = "poisson regression counts from 0, and the outcome's range begins below. Raise its minimum to 0."
+    refuse_if(is_number and low is not None and low < 0, "[sharing], statistics", fault)
 
 
 def _check_parties(sharing: Sharing, parties: Mapping[str, PublicKey], min_rows: int) -> None:

@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._typing import FloatArray
-from ..agreement import Project, Task, are_declared_alike
+from ..agreement import Project, Task, are_declared_alike, find_factors
 from ..study import (
     AdditiveHazards,
     CategoryColumn,
     Counts,
     Description,
     Effect,
+    GroupedLogistic,
+    GroupedPoisson,
     LeastSquares,
     ModelValidation,
     NumberColumn,
@@ -85,6 +87,14 @@ def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
     if "additive hazards" in sharing.statistics:
         assert isinstance(time, NumberColumn)
         made.append(AdditiveHazards(time, task.event, explaining, noise=noise))
+    factors: list[Any] = [columns[name] for name in find_factors(sharing, task, project.columns)]
+    if "logistic regression" in sharing.statistics:
+        without = next(each for each in task.classes if each != task.positive)
+        made.append(GroupedLogistic(factors, CategoryColumn(task.target, (without, task.positive))))
+    if "poisson regression" in sharing.statistics:
+        events = columns[task.event] if time is not None else outcome
+        assert not isinstance(time, CategoryColumn)
+        made.append(GroupedPoisson(factors, events, time, noise=noise))
     if "effect" in sharing.statistics:
         treatment = columns[task.treatment]
         assert isinstance(outcome, NumberColumn)

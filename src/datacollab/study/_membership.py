@@ -35,7 +35,7 @@ def study_membership_figures(asked: Iterable[str], *, errors: str = "robust") ->
     """Return how well attackers read the totals of statistics with these titles, by rows together.
 
     Figures are of the largest sets that were measured.  Counts are taken to have gone before; `errors` are those of
-    least squares.
+    least squares.  Logistic and Poisson regression were not measured.
 
     Examples
     --------

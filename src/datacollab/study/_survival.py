@@ -409,7 +409,11 @@ class Survival(Statistic):
         # p: shares of the groups at risk, which is how events fall on them by chance.
         p = sets.sums_at_risk(groups)[:, 1:] / n[:, None]
         own = sets.sums(groups * event[:, None])[:, 1:]
-        parts = own * (1 - p), (d[:, None] - own) * p
+        others = d[:, None] - own
+        # Tied rows were at risk for half of their interval. The same goes from both parts: their difference, which is
+        # tested, stays, and their ratio becomes one of rates; without it, it is one of risks, which tends to one.
+        tied = own * others / (2 * n[:, None])
+        parts = own * (1 - p) - tied, others * p - tied
         # Of the hypergeometric distribution, for several events at one time.
         scale = w**2 * d * (n - d) / np.maximum(n - 1, 1)
         V = np.diag(scale @ p) - p.T @ (scale[:, None] * p)

@@ -16,6 +16,9 @@ MOST_COMPONENTS = 128
 MOST_COLUMNS = 1000
 """The most columns of a table that a map turns as they are: with these a message has 8 MB."""
 
+MOST_PATTERNS = 200
+"""The most patterns of levels in a regression from counts by pattern: each of their counts has noise."""
+
 UNITS_PER_RANGE = 4.0
 """How wide the declared range of a number is in the common map, beside zeros and ones.  With 1, zeros and ones count
 too much; see docs/results/sums."""

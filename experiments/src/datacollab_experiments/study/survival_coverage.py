@@ -44,6 +44,8 @@ class SurvivalWorld:
     most: float
     ratio: float = 1.0
     """Of the hazard with the new treatment."""
+    step: float = 0.0
+    """Times of groups are rounded up to multiples of it, unless it is 0."""
 
     def hazards(self) -> np.ndarray:
         """Return the cumulative hazard at the end of each party."""
@@ -63,7 +65,10 @@ class SurvivalWorld:
             scale = hazard * np.where(new, self.ratio, 1.0)
             # A Weibull shape of one half: the square of an exponential time.
             event = TIME.high * (random.exponential(size=n) / scale) ** 2
-            yield _censor(event, random) | {"arm": np.where(new, "new", "old")}
+            table = _censor(event, random)
+            if grouped and self.step:
+                table["time"] = np.ceil(table["time"] / self.step) * self.step
+            yield table | {"arm": np.where(new, "new", "old")}
 
     def additive_tables(self, random: np.random.Generator) -> Iterator[dict[str, np.ndarray]]:
         """Yield each party's times and two columns, whose effects are added to the hazard."""
@@ -144,6 +149,8 @@ WORLDS = {
     "300 rows, 4 parties": SurvivalWorld(4, 300, 0.3, 1.2),
     "1,000 rows, 4 parties": SurvivalWorld(4, 1000, 0.3, 1.2),
     "1,000 rows, 4 parties, halved hazard": SurvivalWorld(4, 1000, 0.3, 1.2, ratio=0.5),
+    "1,000 rows, 4 parties, halved hazard, 20 times": SurvivalWorld(4, 1000, 0.3, 1.2, ratio=0.5, step=0.5),
+    "1,000 rows, 4 parties, halved hazard, 8 times": SurvivalWorld(4, 1000, 0.3, 1.2, ratio=0.5, step=1.25),
     "3,000 rows, 5 parties": SurvivalWorld(5, 3000, 0.2, 2.0),
 }
 

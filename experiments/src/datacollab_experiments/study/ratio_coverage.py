@@ -1,0 +1,126 @@
+"""How often intervals of odds and rate ratios from counts by pattern hold, and how wide they are beside all rows' own.
+
+Columns of two to four levels explain an outcome that is seen or not, an event by time, or a count.  Five parties add
+up their rows; the noise is the usual one, raised for as many colluding parties as usual.
+
+```console
+$ python -m datacollab_experiments.study.ratio_coverage
+```
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from datacollab.errors import NumericalError
+from datacollab.study import CategoryColumn, GroupedLogistic, GroupedPoisson, NumberColumn
+
+from ..sums.playing import noise_factor
+
+__all__ = ["RatioWorld", "measure"]
+
+N_STUDIES = 300
+N_PARTIES = 5
+SEEN = CategoryColumn("seen", (0, 1))
+TIME = NumberColumn("time", 0, 1)
+VISITS = NumberColumn("visits", 0, 10)
+_EFFECT = 0.7
+"""The largest logarithm of a ratio."""
+_INTERCEPTS = {"logistic": -1.0, "events": -0.5, "counts": -0.5}
+
+
+@dataclass(frozen=True)
+class RatioWorld:
+    """Rows of columns with these levels, the last ones of which are more frequent."""
+
+    kind: str
+    """"logistic", "events" or "counts"."""
+    n_rows: int
+    n_levels: tuple[int, ...]
+
+    @property
+    def columns(self) -> list[CategoryColumn]:
+        """Return the columns that explain."""
+        return [CategoryColumn(f"c{place}", range(n)) for place, n in enumerate(self.n_levels)]
+
+    @property
+    def statistic(self) -> GroupedLogistic | GroupedPoisson:
+        """Return what parties add up."""
+        if self.kind == "logistic":
+            return GroupedLogistic(self.columns, SEEN)
+        if self.kind == "events":
+            return GroupedPoisson(self.columns, SEEN, TIME)
+        return GroupedPoisson(self.columns, VISITS)
+
+    @property
+    def true(self) -> np.ndarray:
+        """Return the true coefficients: from the largest effect downwards, in each column."""
+        return np.concatenate([np.linspace(_EFFECT, -_EFFECT, n)[: n - 1] for n in self.n_levels])
+
+    def table(self, random: np.random.Generator) -> dict[str, np.ndarray]:
+        """Draw all rows of a study."""
+        table = {}
+        eta = np.full(self.n_rows, _INTERCEPTS[self.kind])
+        effects = iter(self.true)
+        for column in self.columns:
+            n = len(column.levels)
+            shares = np.linspace(1, 2, n)
+            level = random.choice(n, self.n_rows, p=shares / shares.sum())
+            table[column.name] = level
+            eta += np.array([0.0, *(next(effects) for _ in range(n - 1))])[level]
+        if self.kind == "logistic":
+            return table | {"seen": (random.random(self.n_rows) < 1 / (1 + np.exp(-eta))).astype(int)}
+        if self.kind == "counts":
+            return table | {"visits": np.minimum(random.poisson(np.exp(eta)), VISITS.high)}
+        event = random.exponential(size=self.n_rows) / np.exp(eta)
+        left = np.minimum(random.uniform(0.2, 2, self.n_rows), TIME.high)
+        return table | {"time": np.minimum(event, left), "seen": (event <= left).astype(int)}
+
+
+def measure(world: RatioWorld, seed: int, n_studies: int = N_STUDIES) -> dict[str, float]:
+    """Return the part of studies that are answered, of intervals that hold, and the median width by all rows' own."""
+    random = np.random.default_rng(seed)
+    statistic = world.statistic
+    noise = noise_factor(N_PARTIES)
+    held: list[np.ndarray] = []
+    exact_held: list[np.ndarray] = []
+    width: list[np.ndarray] = []
+    for _ in range(n_studies):
+        exact = statistic.part(world.table(random))
+        noisy = exact + noise * statistic.spread * random.normal(size=len(exact))
+        try:
+            own = statistic.result(exact, n_parties=N_PARTIES, noise=0.0)
+            found = statistic.result(noisy, n_parties=N_PARTIES, noise=noise)
+        except NumericalError:
+            continue
+        for each, into in ((found, held), (own, exact_held)):
+            low, high = each.conf_int().T
+            into.append((low <= world.true) & (world.true <= high))
+        width.append(found.bse / own.bse)
+    if not held:
+        return {"answered": 0.0, "coverage": math.nan, "of all rows": math.nan, "width": math.nan}
+    return {
+        "answered": len(held) / n_studies,
+        "coverage": float(np.mean(held)),
+        "of all rows": float(np.mean(exact_held)),
+        "width": float(np.median(width)),
+    }
+
+
+def worlds() -> Iterator[RatioWorld]:
+    """Yield the worlds of the page."""
+    for kind in _INTERCEPTS:
+        for n_rows, n_levels in ((400, (2, 2)), (1000, (2, 3, 2)), (1000, (2, 3, 4, 2)), (3000, (3, 4, 4, 4))):
+            yield RatioWorld(kind, n_rows, n_levels)
+
+
+if __name__ == "__main__":
+    for number, each in enumerate(worlds()):
+        figures = " | ".join(f"{value:.2f}" for value in measure(each, number).values())
+        sys.stdout.write(f"| {each.kind} | {each.n_rows:,} | {math.prod(each.n_levels)} | {figures} |\n")
+        sys.stdout.flush()
