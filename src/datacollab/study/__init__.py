@@ -16,6 +16,7 @@ from ._additive_hazards import AdditiveHazards, AdditiveHazardsResult
 from ._columns import CategoryColumn, NumberColumn
 from ._description import ColumnDescription, Counts, CountsResult, Description, DescriptionResult
 from ._effect import Difference, Effect, EffectResult, effect_map
+from ._groups import deal
 from ._least_squares import LeastSquares, LeastSquaresResult
 from ._membership import StudyMembership, study_membership_figures
 from ._survival import Survival, SurvivalCurve, SurvivalResult
@@ -24,5 +25,5 @@ __all__ = ["COUNT_NOISE", "MAPPED", "RIDGE_MOVED", "TARGET", "AdditiveHazards", 
 __all__ += ["CategoryColumn", "ColumnDescription", "Counts", "CountsResult", "Description", "DescriptionResult"]
 __all__ += ["Difference", "Effect", "EffectResult", "LeastSquares", "LeastSquaresResult", "NumberColumn", "Refused"]
 __all__ += ["ResultTable", "RidgeRegression", "RidgeResult", "Statistic", "StatisticResult", "StudyMembership"]
-__all__ += ["StudyPlan", "Survival", "SurvivalCurve", "SurvivalResult", "effect_map"]
+__all__ += ["StudyPlan", "Survival", "SurvivalCurve", "SurvivalResult", "deal", "effect_map"]
 __all__ += ["new_secret", "study_membership_figures"]
