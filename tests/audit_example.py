@@ -1,7 +1,6 @@
 """An audit as it comes out: a party of 100 images behind UMAP, figures of the size that is measured there."""
 
-from datacollab.risk.audit import AuditResult, Finding, Record, audit
-from datacollab.risk.audit._findings import LEVELS
+from datacollab.risk.audit import LEVELS, AuditResult, Finding, Record, audit
 
 LABEL_ONLY = {
     "re-identification@1": 0.083, "re-identification@5": 0.36, "linkage": 0.09, "open-world re-identification": 0.017,

@@ -17,8 +17,17 @@ import pandas as pd
 import tomli_w
 
 from datacollab import PartyModel, Share
-from datacollab.agreement import Anchor, AnchorRecipe, Project, Task, load_project, project_text, sign_project_text
-from datacollab.agreement._sealed_anchor import anchor_arrays, anchor_from_arrays
+from datacollab.agreement import (
+    Anchor,
+    AnchorRecipe,
+    Project,
+    Task,
+    anchor_from_bytes,
+    anchor_to_bytes,
+    load_project,
+    project_text,
+    sign_project_text,
+)
 from datacollab.bundle import Bundle, KeyPair, arrays_to_bytes, bytes_to_arrays, pack, seal, unpack, unseal
 from datacollab.errors import ExchangeError
 from datacollab.model import LinearMap
@@ -151,15 +160,15 @@ def masked_sums(generator):
 
 
 def anchors(generator):
-    anchor = Anchor(
-        rows=np.random.default_rng(0).normal(size=(9, 4)), target=np.array(["yes", "no", "a"] * 3), secret=b"s" * 32
-    )
+    rows = np.random.default_rng(0).normal(size=(9, 4))
+    anchor = Anchor(rows=rows, target=np.array(["yes", "no", "a"] * 3), secret=b"s" * 32)
+    kept = unpack(anchor_to_bytes(anchor))
+    ((name, data),) = kept.members.items()
     while True:
-        arrays = anchor_arrays(anchor)
+        arrays = bytes_to_arrays(data, what=name)
         change_array(arrays, generator)
-        yield lambda arrays=arrays: anchor_from_arrays(
-            bytes_to_arrays(arrays_to_bytes(arrays), what="anchor"), what="anchor"
-        )
+        changed = {name: arrays_to_bytes(arrays)}
+        yield lambda changed=changed: anchor_from_bytes(pack(kept.kind, kept.facts, changed))
 
 
 def models(generator):

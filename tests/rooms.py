@@ -38,23 +38,15 @@ LIBRARY = {
     "sums": Room("Sums over all parties' rows under masks.", "MaskedSum", ("linalg", "bundle")),
     "study": Room("Statistics as sums, and their one plan.", "StudyPlan", ("linalg", "sums")),
     "model": Room("The way back: g_k and h, as numbers.", "PartyModel", ("linalg", "bundle", "targets", "survival")),
-    "own": Room(
-        "A party's own models, which stay there.",
-        "PersonalModel",
-        ("linalg", "bundle", "sums", "model"),
-    ),
+    "own": Room("A party's own models, which stay there.", "PersonalModel", ("linalg", "bundle", "sums", "model")),
     "party": Room(
-        "The rows that a party shares, defended.",
-        "Party",
-        ("linalg", "targets", "share", "sums", "model", "own"),
+        "The rows that a party shares, defended.", "Party", ("linalg", "targets", "share", "sums", "model", "own")
     ),
     "analyst": Room(
         "The analyst's side: integrate and train.", "Analyst", ("linalg", "targets", "survival", "share", "model")
     ),
     "effects": Room(
-        "Effects of treatments, from shared rows.",
-        "estimate_effect",
-        ("targets", "share", "model", "analyst"),
+        "Effects of treatments, from shared rows.", "estimate_effect", ("targets", "share", "model", "analyst")
     ),
     "estimators": Room(
         "All roles in one process, and baselines.",
@@ -72,17 +64,13 @@ RISK = {
         "Attacks on shared rows, and measures.", "ReconstructionAttack", ("linalg", "share", "anchor")
     ),
     "risk.audit": Room(
-        "Attackers of several kinds, played.",
-        "audit",
-        ("targets", "share", "party", "analyst", "risk.attacks"),
+        "Attackers of several kinds, played.", "audit", ("targets", "share", "party", "analyst", "risk.attacks")
     ),
 }
 CHOICE = {"choice": Room("The most useful way within limits of risk.", "choose", ("party", "risk.audit"))}
 AGREEMENT = {
     "agreement": Room(
-        "The project: file, draft, sealed anchor.",
-        "load_project",
-        ("bundle", "targets", "table", "anchor", "sums"),
+        "The project: file, draft, sealed anchor.", "load_project", ("bundle", "targets", "table", "anchor", "sums")
     )
 }
 FOLDER = {
@@ -157,13 +145,7 @@ STEPS = {
     ),
 }
 LOOK = {"look": Room("The look of all pages.", "templates_in")}
-REMOTE = {
-    "remote": Room(
-        "Files carried from folder to folder.",
-        "Remote",
-        ("bundle", "agreement", "plugins"),
-    )
-}
+REMOTE = {"remote": Room("Files carried from folder to folder.", "Remote", ("bundle", "agreement", "plugins"))}
 DESK = {
     "desk.web": Room(
         "Pages of any role: who is let in, forms.",

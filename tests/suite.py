@@ -1,6 +1,7 @@
 """A pytest plugin for all tests here: settings, light keys, light choices, and codes recorded as they are raised."""
 
 import functools
+import importlib
 import os
 from pathlib import Path
 
@@ -59,10 +60,8 @@ def real_data_dir():
 @pytest.fixture(scope="session", autouse=True)
 def light_passphrases():
     """Let guessing a passphrase cost little in this process; `test_passphrases.py` sees what is shipped in another."""
-    from datacollab.bundle import _keys
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_keys, "_LOG2_N", LIGHTEST_LOG2_N)
+        patch.setattr("datacollab.bundle._keys._LOG2_N", LIGHTEST_LOG2_N)
         yield
 
 
@@ -103,35 +102,28 @@ def shap_is_not_compiled():
 @pytest.fixture(scope="module")
 def light_choices():
     """Let models that a party or an analyst chooses among have few trees and landmarks, if no option says how many."""
-    from datacollab.analyst import _choice
-    from datacollab.own import _personal_model
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_choice, "_TREES", 20)
-        patch.setattr(_choice, "FEW_LANDMARKS", 80)
-        patch.setattr(_choice, "MANY_LANDMARKS", 160)
-        patch.setattr(_personal_model, "N_TREES", 10)
+        patch.setattr("datacollab.analyst._choice._TREES", 20)
+        patch.setattr("datacollab.analyst._choice.FEW_LANDMARKS", 80)
+        patch.setattr("datacollab.analyst._choice.MANY_LANDMARKS", 160)
+        patch.setattr("datacollab.own._personal_model.N_TREES", 10)
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
 def light_own_models():
-    """Let the forest beside a common model of sums have few trees; give how many it has for users."""
-    from datacollab.own import _combined_model
-
-    n_trees = _combined_model._TREES["n_estimators"]
+    """Let the forest beside a common model of sums have few trees; give the options it has for users."""
+    options = importlib.import_module("datacollab.own._combined_model")._TREES
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(_combined_model._TREES, "n_estimators", 10)
-        yield n_trees
+        patch.setattr("datacollab.own._combined_model._TREES", options | {"n_estimators": 10})
+        yield options
 
 
 @pytest.fixture(scope="module")
 def all_trees(light_own_models):
     """Let that forest have as many trees as for users, where its quality is judged or printed."""
-    from datacollab.own import _combined_model
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(_combined_model._TREES, "n_estimators", light_own_models)
+        patch.setattr("datacollab.own._combined_model._TREES", light_own_models)
         yield
 
 

@@ -74,12 +74,6 @@ def test_options_that_fail_are_named(digits):
     assert "k=50" in choice.failed["too few"]
 
 
-def test_options_name_every_dimension_and_defence():
-    names = [option.name for option in options_for(("pca",), (4, 16, 64), largest=20)]
-    assert len(names) == len(set(names)) == 2 * 6
-    assert not any("64" in name for name in names)
-
-
 def test_regression_and_no_public_rows():
     X, y = dc.datasets.load("diabetes")
     options = options_for(("pca",), (4,), on_public=False)[:1]

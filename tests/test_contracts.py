@@ -4,7 +4,6 @@ import inspect
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 import datacollab.analyst
 from datacollab import KTI, KTICV, LTI, ODC, GeometricGraph, TargetDissimilarityGraph, TargetSimilarityGraph
@@ -99,10 +98,3 @@ class Permissive(LTI):
 def test_the_contract_can_fail(broken, complaint):
     with pytest.raises(AssertionError, match=complaint):
         check_integrator(broken(4))
-
-
-def test_the_given_integrator_is_left_alone():
-    integrator = LTI(4)
-    check_integrator(integrator)
-    assert not hasattr(integrator, "target_")
-    assert clone(integrator).get_params() == {"n_components": 4, "fit_intercept": False}

@@ -133,9 +133,8 @@ def first_table_of_a_study(told):
 def regression_of_a_study(told):
     """Noise differs from run to run: in forty runs, classical errors were .0699 ± .0030 and .0184 ± .0000."""
     for name, within, usual, spread in (("ratio", 0.25, 0.0699, 0.003), ("black=yes", 0.01, 0.0184, 0.0001)):
-        (published, error), robust, classical = (
-            told(f"{name}, {kind}") for kind in ("published", "robust", "classical")
-        )
+        told_of = [told(f"{name}, {kind}") for kind in ("published", "robust", "classical")]
+        (published, error), robust, classical = told_of
         assert abs(np.array([robust[0], classical[0]]) - published).max() < within
         assert 0.3 * error < robust[1] < 2.5 * error
         assert abs(classical[1] - usual) < 4 * spread + 0.0005  # printed with three digits

@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import datacollab as dc
 from datacollab.bundle import is_container, unpack
-from datacollab.by_rows.party._stored_party import load_party
+from datacollab.party import local_party
 from datacollab.steps.analyst import AnalystFolder
 from datacollab.steps.party import PartyFolder
 from datacollab.table import read_table
@@ -163,10 +163,10 @@ def test_by_default_no_row_leaves_in_any_form_and_parties_predict_with_the_pool(
         own, _ = table(by_default, party, "own.csv")
         assert not held(by_default / "analyst", own)
         folder = PartyFolder(by_default / party)
-        stored = load_party(folder)
-        obfuscated = stored.party.obfuscate(stored.own.X)
-        assert not held(by_default / "analyst", obfuscated)
-        assert held(by_default / "analyst", stored.party.obfuscate(anchor.rows))  # the search finds what is there
+        state = unpack(by_default / party / "party.dcstate")
+        stored = local_party(state.facts["map"], state.members)
+        assert not held(by_default / "analyst", stored.obfuscate(own))
+        assert held(by_default / "analyst", stored.obfuscate(anchor.rows))  # the search finds what is there
         assert "ollaboration" in folder.sentence
         found = read_table(by_default / party / "predictions.csv")["prediction"]
         expected = [frame["prediction"] for frame in folder.predict_batches(by_default / party / "new.csv")]

@@ -78,13 +78,6 @@ def test_what_is_said_is_so():
     assert "own rows, which it betrays" in new._repr_html_()
 
 
-def test_a_forgotten_party_says_so():
-    party, _, _ = played(0)
-    party.forget()
-    assert repr(party) == "Party('a', forgotten)"
-    assert "forgotten" in party._repr_html_()
-
-
 def test_names_are_escaped():
     for each in (*played(0, names=(SCRIPT, "b")), audit_result(party=SCRIPT, obfuscator=SCRIPT)):
         html = each._repr_html_()

@@ -57,14 +57,6 @@ def test_what_is_interrupted_is_not_shown_as_done(shown):
     assert not any("2/2" in state for state in shown())
 
 
-def test_one_bar_serves_again(shown):
-    bar = dc.ProgressBar(n_steps=1)
-    for step in ("one", "two"):
-        with bar as progress:
-            progress(step)
-    assert re.search(r"1/1 .* two", shown()[-1])
-
-
 def test_an_analyst_and_an_audit_tell_a_bar(shown):
     random = np.random.default_rng(0)
     rows, anchor = random.normal(size=(80, 4)), random.normal(size=(60, 4))

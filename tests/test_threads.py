@@ -1,6 +1,5 @@
 """Linear algebra takes one thread inside small fits and commands."""
 
-import importlib
 import os
 import subprocess
 import sys
@@ -13,7 +12,6 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import datacollab as dc
-from datacollab._threads import SMALL, one_thread, one_thread_if_small
 
 GENERATOR = np.random.default_rng(0)
 X, ANCHOR = GENERATOR.normal(size=(60, 5)), GENERATOR.normal(size=(80, 5))
@@ -60,16 +58,6 @@ def shares(anchor):
     return [party.share(anchor) for party in parties]
 
 
-def test_the_context_and_the_decorator():
-    assert one_thread(n_threads)() == {1}
-    assert one_thread(n_threads).__name__ == "n_threads"
-    with one_thread_if_small(SMALL):
-        assert n_threads() == {1}
-    with one_thread_if_small(SMALL + 1):
-        assert n_threads() == {2}
-    assert n_threads() == {2}
-
-
 def test_fits_of_parties_and_analysts():
     dc.Party("a", WatchingMap()).fit(X, Y)
     assert WatchingMap.seen == {1}
@@ -100,46 +88,8 @@ def test_kernel_integrators_by_themselves():
     assert n_threads() == {2}
 
 
-@pytest.mark.parametrize(
-    ("integrator", "heavy"),
-    [
-        *((each, "_linear.column_space") for each in (dc.LTI(2), dc.GEP(2), dc.MPP(2))),
-        (dc.ODC(), "_linear._procrustes"),
-        (dc.KTI(2), "_kti.kernel_widths"),
-    ],
-    ids=["LTI", "GEP", "MPP", "ODC", "KTI"],
-)
-def test_integrators_by_themselves(monkeypatch, integrator, heavy):
-    """One thread where there are few anchor rows, all of them where there are many, and the same numbers."""
-    seen = []
-    name = f"datacollab.analyst.{heavy}"
-    original = _resolved(name)
-
-    def watched(*args, **kwargs):
-        seen.append(n_threads())
-        return original(*args, **kwargs)
-
-    monkeypatch.setattr(name, watched)
-    views = {"a": ANCHOR[:, :3], "b": np.tanh(ANCHOR[:, 1:4])}
-    few = integrator.fit(views).transform(views)
-    assert seen
-    assert all(threads == {1} for threads in seen)
-    seen.clear()
-    with monkeypatch.context() as patch:
-        patch.setattr("datacollab._threads.SMALL", 10)
-        many = integrator.fit(views).transform(views)
-    assert all(threads == {2} for threads in seen)
-    for party, rows in few.items():
-        np.testing.assert_allclose(rows, many[party], rtol=1e-9, atol=1e-12)
-
-
-def _resolved(name):
-    module, _, attribute = name.rpartition(".")
-    return getattr(importlib.import_module(module), attribute)
-
-
 def test_large_problems_keep_their_threads():
-    dc.Analyst(dc.LTI(2), Watching()).fit(shares(GENERATOR.normal(size=(SMALL + 1, 5))))
+    dc.Analyst(dc.LTI(2), Watching()).fit(shares(GENERATOR.normal(size=(3_001, 5))))
     assert Watching.seen == {2}
 
 

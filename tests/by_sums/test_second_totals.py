@@ -191,6 +191,9 @@ def with_another_mask(draft):
     return draft.sharing(mask_keys=cards | {"south": mask_card(MaskKey.generate(), draft.keys["south"])})
 
 
+MODEL = {"intercept": -1.0, "age": 0.1, "pulse": 0.0, "ward=night": 0.5}
+
+
 def of_classes(draft, **options):
     return draft.edited(task=replace(draft.project.task, **options))
 
@@ -243,6 +246,8 @@ EDITS = {
     (Sharing, "run"): lambda draft: draft.sharing(run=9),
     (Sharing, "labelled_by"): lambda draft: draft.sharing(labelled_by="south"),
     (Sharing, "epsilon"): lambda draft: draft.sharing(epsilon=3.0),
+    (Sharing, "factors"): lambda draft: draft.sharing(statistics=("logistic regression",), factors=("ward",)),
+    (Sharing, "logistic_model"): lambda draft: draft.sharing(statistics=("validation",), logistic_model=MODEL),
     (Sharing, "most_rows"): lambda draft: draft.sharing(most_rows=dict.fromkeys(THREE, 999)),
     (Task, "kind"): of_pulse,
     (Task, "target"): lambda draft: of_pulse(draft, maximum=150.0),

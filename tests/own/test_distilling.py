@@ -4,9 +4,8 @@ import copy
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -15,14 +14,13 @@ from sklearn.model_selection import KFold, LeaveOneOut, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
 import datacollab as dc
 from datacollab.errors import AgreementError, AnchorError, ForgottenError, UnknownPartyError
 from datacollab.linalg import median_gamma
 from datacollab.model import AnchorPredictions
-from datacollab.own._distil import remoteness
 from datacollab.party import AnchorRidge, GaussianMechanism, Microaggregation, local_party, party_state
 
 
@@ -72,17 +70,6 @@ def test_units_do_not_matter_where_columns_are_standardised(wave):
     assert AnchorRidge().fit(X * units, T).standardize_
 
 
-def test_targets_are_solved_as_if_alone(wave):
-    X, T = wave
-    settings = {"gamma": 0.7, "alpha": 1e-3, "standardize": False}
-    both = AnchorRidge(**settings).fit(X, T).predict(X)
-    assert_allclose(both[:, 1], AnchorRidge(**settings).fit(X, T[:, 1]).predict(X), atol=1e-12)
-
-
-def test_noise_cannot_be_predicted(rng):
-    assert AnchorRidge().fit(rng.normal(size=(200, 3)), rng.normal(size=(200, 2))).r2_ < 0.1
-
-
 @pytest.mark.slow
 def test_of_many_rows_some_choose_and_all_are_learned_from(rng):
     X = rng.uniform(-3, 3, size=(1300, 1))
@@ -127,9 +114,9 @@ def test_answers_are_what_the_partys_model_says_of_the_anchor(world):
     for party in parties:
         answers, model = collaboration.anchor_predictions(party.name), collaboration.party_model(party.name)
         h, g = collaboration.estimator_, collaboration.integrator_.integration_functions_[party.name]
-        np.testing.assert_array_equal(answers.values, h.predict_proba(g(party.obfuscate(anchor))))
-        np.testing.assert_array_equal(answers.predicted, party.predict(anchor, model))
-        np.testing.assert_array_equal(answers.classes, h.classes_)
+        assert_array_equal(answers.values, h.predict_proba(g(party.obfuscate(anchor))))
+        assert_array_equal(answers.predicted, party.predict(anchor, model))
+        assert_array_equal(answers.classes, h.classes_)
     with pytest.raises(UnknownPartyError, match="'z' took no part"):
         collaboration.anchor_predictions("z")
 
@@ -145,10 +132,10 @@ def test_the_nearest_anchor_row_gives_back_its_answer(world):
     *_, anchor, _, parties, collaboration = world
     answers = collaboration.anchor_predictions("a")
     learned = parties[0].distil(anchor, answers, KNeighborsRegressor(1))
-    np.testing.assert_array_equal(learned.predict_proba(anchor), answers.values)
-    np.testing.assert_array_equal(learned.predict(anchor), answers.predicted)
+    assert_array_equal(learned.predict_proba(anchor), answers.values)
+    assert_array_equal(learned.predict(anchor), answers.predicted)
     named = parties[0].distil(anchor, answers, KNeighborsClassifier(1))
-    np.testing.assert_array_equal(named.predict(anchor), answers.predicted)
+    assert_array_equal(named.predict(anchor), answers.predicted)
 
 
 def test_it_predicts_as_well_as_the_model_and_asks_for_no_map(world):
@@ -205,11 +192,10 @@ def test_a_classifier_learns_the_probabilities_and_not_the_winners(rng):
 def test_a_class_that_is_never_likely_keeps_its_column(rng):
     X = rng.normal(size=(100, 2))
     first = (X[:, 0] > 0).astype(float)
-    answers = AnchorPredictions(
-        party="a", values=np.column_stack([first, np.zeros(100), 1 - first]), classes=["x", "y", "z"]
-    )
+    values = np.column_stack([first, np.zeros(100), 1 - first])
+    answers = AnchorPredictions(party="a", values=values, classes=["x", "y", "z"])
     learned = dc.Party("a", None).distil(X, answers, DecisionTreeClassifier())
-    np.testing.assert_array_equal(learned.predict_proba(X), answers.values)
+    assert_array_equal(learned.predict_proba(X), answers.values)
 
 
 def test_a_regressor_that_says_nothing_of_a_row_holds_all_classes_alike(rng):
@@ -222,15 +208,6 @@ def test_a_regressor_that_says_nothing_of_a_row_holds_all_classes_alike(rng):
     answers = AnchorPredictions(party="a", values=np.column_stack([probability, 1 - probability]), classes=["x", "y"])
     learned = dc.Party("a", None).distil(X, answers, Negative())
     assert_allclose(learned.predict_proba(np.array([[101.0, 0.0], [1e4, 0.0]])), 0.5)
-
-
-def test_a_tree_names_the_original_columns(world):
-    *_, anchor, _, parties, collaboration = world
-    names = [f"pixel {number}" for number in range(64)]
-    frame = pd.DataFrame(anchor, columns=names)
-    learned = parties[0].distil(frame, collaboration.anchor_predictions("a"), DecisionTreeRegressor(max_depth=4))
-    assert "pixel" in export_text(learned.estimator, feature_names=names)
-    assert learned.predict(frame).shape == (300,)
 
 
 @pytest.mark.parametrize(("kind", "seed"), [("real", 0), ("smote", 0), ("smote", 1), ("uniform", 0), ("uniform", 2)])
@@ -293,25 +270,24 @@ def naive_remoteness(own, anchor):
     return np.linalg.norm(own[:, None] - anchor[None], axis=2).min(axis=1).mean() / distances.min(axis=1).mean()
 
 
+def remoteness(own, anchor):
+    answers = AnchorPredictions(party="a", values=anchor[:, 0])
+    return dc.Party("a", None).distil(anchor, answers, Ridge(), rows=own).remoteness
+
+
 def test_remoteness_is_a_ratio_of_mean_distances(rng):
-    own, anchor = rng.normal(size=(40, 3)), rng.normal(1.0, 1.0, size=(40, 3))
+    own, anchor = rng.normal(size=(40, 3)), rng.normal(0.5, 1.0, size=(40, 3))
     scale = np.vstack([own, anchor]).std(axis=0)
     assert_allclose(remoteness(own, anchor), naive_remoteness(own / scale, anchor / scale))
     assert_allclose(remoteness(own * [1, 10, 100] + 5, anchor * [1, 10, 100] + 5), remoteness(own, anchor))
 
 
 @pytest.mark.parametrize("n_own", [30, 2000])
-@pytest.mark.parametrize("n_anchors", [50, 1500])
+@pytest.mark.parametrize("n_anchors", [50, 600])
 @pytest.mark.parametrize("n_features", [2, 30])
 def test_remoteness_is_one_for_rows_of_one_kind_however_many(rng, n_own, n_anchors, n_features):
     own, anchor = rng.normal(size=(n_own, n_features)), rng.normal(size=(n_anchors, n_features))
     assert abs(remoteness(own, anchor) - 1) < 0.35
-
-
-def test_remoteness_of_rows_that_are_the_same(rng):
-    one = np.ones((20, 3))
-    assert remoteness(one, one) == 0
-    assert remoteness(one, rng.normal(size=(20, 3))) == np.inf
 
 
 PARTIES = {

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -66,13 +67,13 @@ def test_classes_are_explained_by_probabilities_and_log_odds():
     predictor = party.predictor(model)
     assert list(predictor.classes_) == ["high", "low", "middle"]
     probabilities = party.predict_proba(X, model)
-    np.testing.assert_array_equal(predictor(X), probabilities)
+    assert_array_equal(predictor(X), probabilities)
     found = explained(predictor, X, anchor)
     assert found.values.shape == (5, 4, 3)
-    np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), probabilities, rtol=0, atol=1e-12)
+    assert_allclose(found.base_values + found.values.sum(axis=1), probabilities, rtol=0, atol=1e-12)
     odds = explained(predictor.log_odds, X, anchor)
     expected = np.log(probabilities / (1 - probabilities))
-    np.testing.assert_allclose(odds.base_values + odds.values.sum(axis=1), expected, rtol=0, atol=1e-10)
+    assert_allclose(odds.base_values + odds.values.sum(axis=1), expected, rtol=0, atol=1e-10)
 
 
 @pytest.mark.slow
@@ -82,11 +83,11 @@ def test_an_array_stands_for_the_frame_of_fit():
     predictor = parties[0].predictor(models[0])
     assert predictor.feature_names_in_ == list("abcd")
     expected = parties[0].predict(tables[0], models[0])
-    np.testing.assert_array_equal(predictor(tables[0].to_numpy()), expected)
-    np.testing.assert_array_equal(predictor(tables[0][list("dcba")]), expected)
+    assert_array_equal(predictor(tables[0].to_numpy()), expected)
+    assert_array_equal(predictor(tables[0][list("dcba")]), expected)
     found = pytest.importorskip("shap").Explainer(predictor, anchor)(tables[0])
     parts = (tables[0].to_numpy() - anchor.to_numpy().mean(axis=0)) * COEFFICIENTS
-    np.testing.assert_allclose(found.values, parts, rtol=0, atol=1e-8)
+    assert_allclose(found.values, parts, rtol=0, atol=1e-8)
     with pytest.raises(ObfuscationError):
         predictor(tables[0].to_numpy()[:, :3])
 
@@ -112,14 +113,14 @@ def test_arrays_of_objects_get_their_categories_back(library):
     analyst = dc.Analyst(dc.LTI(3, fit_intercept=True), LinearRegression())
     model = analyst.fit([party.share(anchor) for party in parties]).party_model(0)
     answers = parties[0].predictor(model)(tables[0].to_numpy().astype(object))
-    np.testing.assert_allclose(answers, target(tables[0]), rtol=0, atol=1e-8)
+    assert_allclose(answers, target(tables[0]), rtol=0, atol=1e-8)
 
 
 def test_a_party_on_disk_explains_too():
     parties, models, _, tables = world(LinearRegression())
     kept = local_party(*party_state(parties[0]))
     first, second = (each.predictor(models[0])(tables[0]) for each in (parties[0], kept))
-    np.testing.assert_array_equal(first, second)
+    assert_array_equal(first, second)
 
 
 def test_what_cannot_be_explained_is_refused():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from datacollab.study._groups import deal
+from datacollab.study import deal
 
 
 @pytest.mark.parametrize(("n_rows", "n_groups"), [(0, 3), (2, 5), (53, 10), (200, 20)])

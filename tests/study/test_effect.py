@@ -19,17 +19,7 @@ from sklearn.preprocessing import scale
 
 from datacollab.errors import AgreementError, NumericalError
 from datacollab.linalg import gaussian_sigma
-from datacollab.study import (
-    MAPPED,
-    CategoryColumn,
-    Effect,
-    LeastSquares,
-    NumberColumn,
-    StudyPlan,
-    _effect,
-    effect_map,
-)
-from datacollab.study._groups import deal
+from datacollab.study import MAPPED, CategoryColumn, Effect, LeastSquares, NumberColumn, StudyPlan, deal, effect_map
 from datacollab.sums import CommonMap, MaskKey
 
 TREATED = CategoryColumn("treated", (0, 1))
@@ -37,6 +27,7 @@ GAIN = NumberColumn("gain", -8, 12)
 AGE = NumberColumn("age", 0, 120)
 COURSE = CategoryColumn("course", ("mild", "severe", "fatal"))
 SECRET = bytes(range(32))
+PENALTIES = np.geomspace(1e-3, 1e3, 37)
 
 
 def parts(table):
@@ -112,9 +103,7 @@ def extrapolated(estimate, groups):
 def naive(tables):
     """Cross-fitting on rows, extrapolated, and a jackknife over groups."""
     v, t, y, groups = rows_together(tables)
-    best = [
-        min(_effect._PENALTIES, key=lambda penalty: (residuals(v, each, groups, penalty) ** 2).sum()) for each in (t, y)
-    ]
+    best = [min(PENALTIES, key=lambda penalty: (residuals(v, each, groups, penalty) ** 2).sum()) for each in (t, y)]
 
     def estimate(kept):
         left, rest = (residuals(v[kept], each[kept], groups[kept], own) for each, own in zip((t, y), best, strict=True))
@@ -143,7 +132,7 @@ def test_the_effect_is_that_of_the_same_folds_on_all_rows_in_one_place(table, n_
 
 
 def test_double_ml_finds_the_same_effect(monkeypatch):
-    monkeypatch.setattr(_effect, "_PENALTIES", np.array([0.7]))
+    monkeypatch.setattr("datacollab.study._effect._PENALTIES", np.array([0.7]))
     tables, n_components = dealt(*parts("diabetes"), 5)
     v, t, y, groups = rows_together(tables)
     learner = Twice(0.7)
@@ -157,17 +146,6 @@ def test_double_ml_finds_the_same_effect(monkeypatch):
     # Treatment and outcome have one unit in sums, but for the declared range.
     found = pooled(Effect(TREATED, GAIN, n_components), tables, noise=0.0)
     assert found.effect == pytest.approx(extrapolated(estimate, groups), rel=1e-8)
-
-
-def test_without_columns_it_is_the_difference_of_arms_within_parties_and_groups():
-    tables, n_components = dealt(*parts("cancer"), 5)
-    for table in tables:
-        table[MAPPED] = np.zeros((len(table["gain"]), n_components))
-    found = pooled(Effect(TREATED, GAIN, n_components), tables, noise=0.0)
-    _, t, y, groups = rows_together(tables)
-    expected = extrapolated(lambda kept: sm.OLS(y[kept], t[kept]).fit().params[0], groups)
-    assert found.effect == pytest.approx(expected, rel=1e-10)
-    assert found.overlap == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("by", [AGE, CategoryColumn("sex", ("f", "m"))])
@@ -198,7 +176,7 @@ def test_how_the_effect_differs_is_the_interaction_of_least_squares_within_parti
 
 
 def test_how_the_effect_differs_is_that_of_residuals_on_all_rows_in_one_place(monkeypatch):
-    monkeypatch.setattr(_effect, "_PENALTIES", np.array([0.7]))
+    monkeypatch.setattr("datacollab.study._effect._PENALTIES", np.array([0.7]))
     tables, n_components = dealt(*parts("diabetes"), 5)
     v, t, y, groups = rows_together(tables)
     # Treatment and age are centred by party and group, as all columns are.
@@ -212,11 +190,8 @@ def test_how_the_effect_differs_is_that_of_residuals_on_all_rows_in_one_place(mo
     assert "age 120 less 0" in found.table().rows[1][0]
     assert "along one column" in found.table().note
     alone = pooled(replace(statistic, by=None), tables, noise=0.0)
-    assert (alone.effect, alone.error, alone.difference) == (
-        pytest.approx(found.effect),
-        pytest.approx(found.error),
-        None,
-    )
+    assert (alone.effect, alone.error) == pytest.approx((found.effect, found.error))
+    assert alone.difference is None
     assert alone.balance["age"] == pytest.approx(found.balance["age"])
     assert "not tested" in alone.table().note
 
@@ -259,9 +234,8 @@ def test_parties_whose_rates_and_outcomes_rise_together_do_not_bias_the_effect()
         for shift in np.linspace(-1, 1, 6):
             x, t, y = arms(random, 100, shift)
             total += statistic.part({MAPPED: common.transform(x), "treated": t, "gain": y}, random.bytes(32))
-        found = statistic.result(
-            total + 1.4 * statistic.spread * random.normal(size=len(total)), n_parties=6, noise=1.4
-        )
+        noisy = total + 1.4 * statistic.spread * random.normal(size=len(total))
+        found = statistic.result(noisy, n_parties=6, noise=1.4)
         held.append(found.low <= 2 <= found.high)
         effects.append(found.effect)
         errors.append(found.noise / found.error)
@@ -282,16 +256,6 @@ def test_directions_of_the_map_for_effects_differ_less_in_spread():
     usual, flatter = (each / each[0] for each in spread)
     assert_allclose(flatter, usual**0.5, rtol=1e-6)
     assert effect_map(anchor, SECRET).n_components == 20
-
-
-def test_rows_of_one_cluster_are_in_one_group():
-    statistic = Effect(TREATED, GAIN, 2, cluster="ward")
-    random, table = np.random.default_rng(0), {}
-    table[MAPPED] = np.tile(random.normal(size=(1, 2)) / 9, (40, 1))
-    table |= {"treated": [0, 1] * 20, "gain": random.normal(size=40), "ward": ["a"] * 40}
-    moments = statistic.part(table, SECRET)[1:].reshape(5, -1)
-    assert np.count_nonzero(moments.any(axis=1)) == 1
-    assert np.count_nonzero(Effect(TREATED, GAIN, 2).part(table, SECRET)[1:].reshape(5, -1).any(axis=1)) == 5
 
 
 STATISTICS = [

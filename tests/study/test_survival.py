@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lifelines import AalenAdditiveFitter, KaplanMeierFitter
+from lifelines import KaplanMeierFitter
 from numpy.testing import assert_allclose
 from sksurv.datasets import load_gbsg2, load_veterans_lung_cancer, load_whas500
 from statsmodels.duration.survfunc import survdiff
@@ -239,30 +239,6 @@ def test_additive_hazards_are_those_of_all_rows_with_baselines_of_parties(n_part
     assert_allclose(found.inflation, 1.0)
     rows = pd.concat(frames)
     assert (found.n_rows, found.n_events) == (150, rows.loc[rows["time"] <= 10, "seen"].sum())
-
-
-@pytest.mark.filterwarnings("ignore:Starting with pandas")
-def test_additive_hazards_of_two_groups_are_a_mean_of_those_of_aalen():
-    """Weighted by the rows at risk: lifelines has Aalen's increments, if nobody is censored before the end."""
-    frame = simulated(120, 4).assign(new=lambda each: 1.0 * (each["arm"] == "new"))
-    frame = frame.assign(seen=1 * (frame["time"] < 4), time=frame["time"].clip(upper=4))
-    assert _least_weight(frame) == 1
-    fitter = AalenAdditiveFitter(coef_penalizer=0.0).fit(frame[["time", "seen", "new"]], "time", "seen")
-    times = np.r_[fitter.hazards_.index, 4.0]
-    at_risk = np.array([(frame["time"] >= time).sum() for time in times])
-    new = np.array([frame.loc[frame["time"] >= time, "new"].sum() for time in times])
-    weights = new * (at_risk - new) / at_risk
-    expected = (weights[:-1] @ fitter.hazards_["new"]) / (weights @ np.diff(times, prepend=0.0))
-    columns = [NumberColumn("new", 0, 1)]
-    found = pooled(AdditiveHazards(TIME, "seen", columns), [frame], noise=0.0)
-    assert found.coefficients[0] == pytest.approx(expected, rel=1e-8)
-
-
-def test_the_score_of_an_additive_group_is_the_log_rank_statistic():
-    frame = simulated(200, 5)
-    additive = AdditiveHazards(TIME, "seen", [ARM]).part(frame)
-    compared = Survival(TIME, "seen", ARM).part(frame)[-3:]
-    assert additive[3] == pytest.approx(compared[0] - compared[1], rel=1e-9)
 
 
 def test_one_message_carries_both_and_batches_join():

@@ -17,6 +17,7 @@ from ._columns import CategoryColumn, NumberColumn
 from ._description import ColumnDescription, Counts, CountsResult, Description, DescriptionResult
 from ._effect import Difference, Effect, EffectResult, effect_map
 from ._grouped_regression import GroupedLogistic, GroupedPoisson, GroupedRegressionResult
+from ._groups import deal
 from ._least_squares import LeastSquares, LeastSquaresResult
 from ._membership import StudyMembership, study_membership_figures
 from ._model_validation import ModelValidation, ModelValidationResult
@@ -27,6 +28,6 @@ __all__ += ["CategoryColumn", "ColumnDescription", "Counts", "CountsResult", "De
 __all__ += ["Difference", "Effect", "EffectResult", "GroupedLogistic", "GroupedPoisson", "GroupedRegressionResult"]
 __all__ += ["LeastSquares", "LeastSquaresResult", "NumberColumn", "Refused"]
 __all__ += ["ResultTable", "RidgeRegression", "RidgeResult", "Statistic", "StatisticResult", "StudyMembership"]
-__all__ += ["StudyPlan", "Survival", "SurvivalCurve", "SurvivalResult", "effect_map"]
+__all__ += ["StudyPlan", "Survival", "SurvivalCurve", "SurvivalResult", "deal", "effect_map"]
 __all__ += ["ModelValidation", "ModelValidationResult"]
 __all__ += ["new_secret", "study_membership_figures"]
