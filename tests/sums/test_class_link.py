@@ -192,4 +192,4 @@ def test_the_known_answers_of_the_page():
     logs = RidgeSums(2, limits=(0.0, 1000.0), scale="log")
     found = [*link.probabilities(np.array([[0.02, 0.98]]))[0]]
     found += [logs.decode(np.array([[0.5]]), residual)[0] for residual in (0.0, 0.2)]
-    assert_allclose([float(each) for each in said.groups()], found, rtol=1e-6)
+    assert_allclose(found, [float(each) for each in said.groups()], rtol=1e-6)

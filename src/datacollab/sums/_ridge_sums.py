@@ -63,7 +63,7 @@ LEAST_KEPT = 0.1
 """Part of a fit that is kept of any class: it moves probabilities little, and keeps the order of rows."""
 # Standard deviations that are taken off the variance that the fit of a class explains; see docs/sums.
 _CAUTION = 0.5
-# Logarithms tell no numbers apart that are far below the largest over this.
+# Numbers far below the upper limit over this count as equal in logarithms; see `_shift`.
 _LOG_RANGE = 1000.0
 # How far limits reach beyond nine tenths of the numbers, in their range; see docs/sums.
 _FENCE = 2.0
@@ -201,8 +201,8 @@ class RidgeSums:
     noise : float
         s: standard deviation of the noise on the diagonal of the total; off it, :math:`s/\sqrt 2`.
     scale : {"log"}, optional
-        Sum up logarithms of a number whose limits are not below 0, such as a cost or a duration.  A thousandth of the
-        upper limit less the lower one is added before, unless that is negative: zeros are allowed.
+        Sum up logarithms of a number whose limits are not below 0, such as a cost or a duration.  Before,
+        c = max(0, b/1000 - a) is added, with limits (a, b): zeros are allowed.  Predictions are less c again.
 
     Raises
     ------
@@ -315,24 +315,35 @@ class RidgeSums:
             return numbers
         return np.asarray(np.log(numbers + self._shift))
 
+    def _from_scale(self, numbers: FloatArray) -> FloatArray:
+        if self.scale is None:
+            return numbers
+        return np.asarray(np.exp(numbers) - self._shift)
+
     @property
     def _shift(self) -> float:
+        """Return what is added before logarithms are taken, c = max(0, b/1000 - a) with limits (a, b), and taken off after.
+
+        So zeros have a logarithm, and the largest number is at most about a thousand times the smallest.
+        """
         assert self.limits is not None
         return max(0.0, self.limits[1] / _LOG_RANGE - self.limits[0])
 
     def decode(self, outputs: FloatArray, residual: float = 0.0) -> NDArray[Any]:
         """Return predictions: the class with the largest output, or numbers within `limits`.
 
-        On the scale of logarithms these are the means of numbers whose logarithms are normal around the output, with
-        the standard deviation `residual` of encoded numbers, and clipped to the limits.
+        Numbers are in the unit of the target.  On the scale of logarithms they are means of :math:`e^z - c` over
+        normal z around the output, with the standard deviation `residual` of encoded numbers and c added by `encode`,
+        and clipped to the limits.
         """
         if self.limits is None:
             return np.asarray(np.asarray(self.classes)[outputs.argmax(axis=1)])
         low, high = self._to_scale(np.asarray(self.limits))
         if self.scale is None:
             return np.asarray((np.clip(outputs[:, 0], -1.0, 1.0) * (high - low) + low + high) / 2)
+        # Gauss and Hermite's points and weights make the mean over z.
         around = np.clip(outputs[:, :1] + residual * POINTS, -1.0, 1.0)
-        numbers = np.exp((around * (high - low) + low + high) / 2) - self._shift
+        numbers = self._from_scale((around * (high - low) + low + high) / 2)
         return np.asarray(np.clip(numbers @ WEIGHTS, *self.limits))
 
     def part(self, v: FloatArray, y: ArrayLike) -> FloatArray:
