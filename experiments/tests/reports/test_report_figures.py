@@ -1,11 +1,9 @@
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose
 from report_rows import all_rows, attacks, failed, row, scored
 
 from datacollab_experiments.claims import find_published, interval
 from datacollab_experiments.paper import Condition
-from datacollab_experiments.reports import Picture
 from datacollab_experiments.reports._figures import result_figures
 
 ROWS = all_rows()
@@ -67,21 +65,3 @@ def test_figures_cope_with_what_is_not_there():
     real = [row("rq3", Condition(n_anchors=100, n_sources=n), "KTI", 0, accuracy=0.5) for n in (10, 100, None)]
     (plot, *_) = [plot for plot in result_figures({"rq3": real}) if "quality" in plot.name]
     assert_allclose(plot.figure.axes[0].get_lines()[0].get_xdata(), [10, 100])
-
-
-@pytest.mark.parametrize(
-    ("labels", "shape", "words"),
-    [
-        (["a"], (2, 3, 4, 4), "with 1 rows as there are labels; got shape"),
-        (["a"], (1, 4, 4), "n_rows, n_columns"),
-        ([], (0, 3, 4, 4), "got shape"),
-    ],
-)
-def test_pictures_of_the_wrong_shape_are_refused(labels, shape, words):
-    with pytest.raises(ValueError, match=words):
-        Picture("t", labels, np.zeros(shape))
-
-
-def test_pictures_that_are_not_finite_are_refused():
-    with pytest.raises(ValueError, match="NaN or infinity"):
-        Picture("t", ["a"], np.full((1, 1, 2, 2), np.nan))
