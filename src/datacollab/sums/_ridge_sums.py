@@ -322,7 +322,7 @@ class RidgeSums:
 
     @property
     def _shift(self) -> float:
-        """Return what is added before logarithms are taken, c = max(0, b/1000 - a) with limits (a, b), and taken off after.
+        """Return what is added before logarithms are taken, and taken off after: c = max(0, b/1000 - a), limits (a, b).
 
         So zeros have a logarithm, and the largest number is at most about a thousand times the smallest.
         """

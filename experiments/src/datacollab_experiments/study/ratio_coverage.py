@@ -10,6 +10,7 @@ $ python -m datacollab_experiments.study.ratio_coverage
 
 from __future__ import annotations
 
+import argparse
 import math
 import sys
 from collections.abc import Iterator
@@ -119,8 +120,14 @@ def worlds() -> Iterator[RatioWorld]:
             yield RatioWorld(kind, n_rows, n_levels)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Simulate all worlds, and print a line for each."""
+    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     for number, each in enumerate(worlds()):
         figures = " | ".join(f"{value:.2f}" for value in measure(each, number).values())
         sys.stdout.write(f"| {each.kind} | {each.n_rows:,} | {math.prod(each.n_levels)} | {figures} |\n")
         sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
