@@ -4,6 +4,7 @@ import re
 import tomllib
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from unicodedata import normalize
 
 import pandas as pd
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datacollab.agreement import (
+    STUDY,
     AnchorRecipe,
     Sharing,
     Task,
@@ -32,6 +34,8 @@ from datacollab.table import Column
 from party_world import refused
 from playing import assert_refused, runs
 from sums_world import PARTIES, cards_of, entities_of, project_of, rows_of
+
+ROOT = Path(__file__).parents[2]
 
 THREE = PARTIES[:3]
 
@@ -339,3 +343,9 @@ def test_sums_need_the_files_of_all_parties_whatever_the_quorum(keys):
     project = project_of(keys, PARTIES, cards_of(keys, PARTIES))
     assert project.fewest_parties == len(PARTIES) > project.quorum
     assert replace(project, sharing=None).fewest_parties == project.quorum
+
+
+@pytest.mark.parametrize("name", STUDY)
+def test_each_statistic_stands_where_owners_look_it_up(name):
+    for page in ("docs/project-file.md", "src/datacollab/agreement/comments.toml"):
+        assert name in (ROOT / page).read_text(encoding="utf-8")

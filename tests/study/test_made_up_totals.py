@@ -11,8 +11,11 @@ from datacollab.study import (
     MAPPED,
     AdditiveHazards,
     CategoryColumn,
+    Counts,
     Description,
     Effect,
+    GroupedLogistic,
+    GroupedPoisson,
     LeastSquares,
     ModelValidation,
     NumberColumn,
@@ -23,6 +26,7 @@ from datacollab.sums import MaskKey
 
 AGE, STAY, TIME = NumberColumn("age", 0, 100), NumberColumn("stay", 0, 40), NumberColumn("time", 0, 10)
 ARM, WARD = CategoryColumn("arm", ("old", "new")), CategoryColumn("ward", ("a", "b", "c"))
+SEEN = CategoryColumn("seen", (0, 1))
 MODEL = {"intercept": -5.0, "age": 0.1, "ward=b": 1.0, "ward=c": -1.0}
 STATISTICS = {
     "description": Description([AGE, WARD], ARM),
@@ -33,7 +37,10 @@ STATISTICS = {
     "survival of three": Survival(TIME, "seen", WARD),
     "additive hazards": AdditiveHazards(TIME, "seen", [AGE, WARD]),
     "effect": Effect(ARM, STAY, 4, [AGE, WARD]),
-    "validation": ModelValidation(CategoryColumn("seen", (0, 1)), [AGE, WARD], MODEL),
+    "validation": ModelValidation(SEEN, [AGE, WARD], MODEL),
+    "counts": Counts([ARM, WARD]),
+    "logistic regression": GroupedLogistic([ARM, WARD], SEEN),
+    "poisson regression": GroupedPoisson([ARM, WARD], SEEN, TIME),
 }
 NAMES = ("north", "south", "west")
 
@@ -114,6 +121,10 @@ def made_up(name, part):
             yield of(part, slice(1, 2), 40), "more events than rows"
             yield of(part, slice(2, 8), -40), "least eigenvalue"
             yield of(part, slice(8, 11), -400), "least eigenvalue"
+        case "counts" | "logistic regression" | "poisson regression":
+            yield of(part, slice(0, 2), -40), "a count is far below zero"
+        case _:
+            raise AssertionError(f"no made-up sums of {name}")
 
 
 @pytest.mark.parametrize("name", STATISTICS)

@@ -29,13 +29,21 @@ _TO_PREDICT = "a class or number to predict"
 _TIMES = "event and time in [task] (for a draft, --event and --time)"
 _NUMBER = "a number: as target or outcome in [task], or as outcome in [sharing] (for a draft, --target or --outcome)"
 _EFFECT = f"kind effect (for a draft, --treatment), and {_NUMBER}"
-STUDY = {"counts": "a target", "description": "a target", "least squares": _NUMBER, "effect": _EFFECT}
 _YES_OR_NO = "two classes to predict, or a number from 0 to 1: minimum = 0.0 and maximum = 1.0 in [task]"
-VALIDATION = "validation"
-STUDY |= {"survival": _TIMES, "additive hazards": _TIMES, VALIDATION: _YES_OR_NO}
 _TWO_CLASSES = "a target of two classes"
 _EVENTS = "event and time in [task] (for a draft, --event and --time), or counts: a number from 0, as target or outcome"
-STUDY |= {"logistic regression": _TWO_CLASSES, "poisson regression": _EVENTS}
+VALIDATION = "validation"
+STUDY = {
+    "counts": "a target",
+    "description": "a target",
+    "least squares": _NUMBER,
+    "effect": _EFFECT,
+    "survival": _TIMES,
+    "additive hazards": _TIMES,
+    VALIDATION: _YES_OR_NO,
+    "logistic regression": _TWO_CLASSES,
+    "poisson regression": _EVENTS,
+}
 """Statistics of a study, which make no model, and the needs of each."""
 _OF_FACTORS = ("logistic regression", "poisson regression")
 """Those that explain by columns of categories alone."""

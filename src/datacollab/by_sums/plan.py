@@ -106,6 +106,7 @@ def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
     if sharing.logistic_model is not None:
         tried = [columns[each.name] for each in project.columns]
         made.append(ModelValidation(_yes_or_no(task), tried, sharing.logistic_model))
+    assert {each.title for each in made} == {*sharing.statistics}, "no branch makes a statistic that is agreed on"
     return made
 
 

@@ -143,10 +143,13 @@ class Statistic(ABC):
     copies: float = field(default=1.0, kw_only=True)
 
     title: ClassVar[str]
-    tells: ClassVar[str] = "see docs/study.md"
+    tells: ClassVar[str]
     """A line for approvers on what the total says; empty if the summary has one of its own."""
     own_copies: ClassVar[float] = 1.0
-    """How many times it has counts that others have, too; with twice the noise, a count is a quarter of one."""
+    """How many times it has counts that others have, too; with twice the noise, a count is a quarter of one.
+
+    It is more if counts of levels add up to all rows, which it also has; `tests/study/test_readable_counts.py` decides.
+    """
     is_alone: ClassVar[bool] = False
     """Whether it needs a message of its own."""
 
