@@ -200,9 +200,6 @@ def test_what_ratios_need_is_said_with_the_way_on(project):
         "SPEC_INVALID", r'logistic regression needs classes.*write kind = "classification", classes = \[0, 1\]'
     ):
         replace(changed(project, statistics=("logistic regression",)), task=number)
-    below = replace(number, minimum=-1.0)
-    with refused("SPEC_INVALID", "poisson regression counts from 0.*Raise its minimum"):
-        replace(project, task=below, sharing=replace(project.sharing, statistics=("poisson regression",)))
     many = tuple(Column(name=f"c{place}", kind="category", categories=tuple("abcdef")) for place in range(3))
     ratios = changed(project, statistics=("logistic regression",))
     with refused("SPEC_INVALID", "c0, c1, c2 make 216 patterns.*expected 200 at most. Name fewer columns"):

@@ -21,6 +21,7 @@ from datacollab.study import (
     Description,
     Effect,
     GroupedLogistic,
+    GroupedPoisson,
     LeastSquares,
     ModelValidation,
     NumberColumn,
@@ -58,7 +59,7 @@ def n_rows_of(rows):
 
 def counts_in(statistic):
     """Return which numbers count rows; results say how closely the others, of moments and tests, may tell rows."""
-    if isinstance(statistic, Counts | Description | ModelValidation | GroupedLogistic):
+    if isinstance(statistic, Counts | Description | ModelValidation | GroupedLogistic | GroupedPoisson):
         return np.arange(len(statistic.spread))
     if isinstance(statistic, Survival):
         return np.arange(4 * statistic.n_intervals * (1 if statistic.by is None else len(statistic.by.levels)))
@@ -70,7 +71,7 @@ def numbers_of(statistic, rows, base):
 
     Squares around the mean depend on the other rows, which are those of `base`.
     """
-    if isinstance(statistic, Counts | Description | Survival | ModelValidation | GroupedLogistic):
+    if isinstance(statistic, Counts | Description | Survival | ModelValidation | GroupedLogistic | GroupedPoisson):
         rest = base if isinstance(statistic, Counts) else {name: entries[:0] for name, entries in base.items()}
         each = ({name: np.r_[rest[name], rows[name][k : k + 1]] for name in rows} for k in range(n_rows_of(rows)))
         parts = np.array([statistic.part(one, bytes(32)) for one in each])
@@ -107,7 +108,7 @@ def counted(statistics, rows):
             continue
         if isinstance(each, ModelValidation):
             yield from outcomes_by_part(each, rows)
-        if isinstance(each, GroupedLogistic):
+        if isinstance(each, GroupedLogistic | GroupedPoisson):
             for levels in itertools.product(*(column.levels for column in (*each.columns, each.outcome))):
                 same = [
                     rows[column.name] == level
@@ -175,6 +176,7 @@ STATISTICS = {
     "effect": Effect(ARM, SCORE, 2),
     "validation": validation(MODEL),
     "logistic": GroupedLogistic([COURSE, ARM], SEEN),
+    "poisson": GroupedPoisson([COURSE, ARM], SEEN, MONTH),
 }
 PAIRS = [
     pair for pair in itertools.combinations(STATISTICS, 2) if STATISTICS[pair[0]].title != STATISTICS[pair[1]].title
@@ -258,6 +260,16 @@ def test_sums_of_a_validation_tell_the_rows_of_an_outcome_no_more_closely(interc
     wanted = np.array([own for (_, _, part), own in counted([statistic], ROWS[False]) if part == "rows"], dtype=float).T
     noise, _ = readings(numbers, statistic.spread[places], wanted)
     assert COUNT_NOISE <= noise.min() < 1.2 * COUNT_NOISE
+
+
+def test_times_at_their_end_tell_rows_no_more_closely():
+    """All rows of a pattern were observed to the end, or hardly at all, which nobody need know."""
+    statistic = STATISTICS["poisson"]
+    for month in (0.0, 24.0):
+        rows = ROWS[False] | {"month": np.full(150, month)}
+        wanted = np.array([own for _, own in counted([statistic], rows)], dtype=float).T
+        noise, _ = readings(numbers_of(statistic, rows, rows), noise_in(StudyPlan(ROSTER, [statistic])), wanted)
+        assert COUNT_NOISE * (1 - 1e-9) <= noise.min() < 1.5 * COUNT_NOISE
 
 
 def test_simulated_readings_have_the_noise_that_is_said():

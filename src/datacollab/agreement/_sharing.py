@@ -31,7 +31,6 @@ _NUMBER = "a number: as target or outcome in [task], or as outcome in [sharing] 
 _EFFECT = f"kind effect (for a draft, --treatment), and {_NUMBER}"
 _YES_OR_NO = "two classes to predict, or a number from 0 to 1: minimum = 0.0 and maximum = 1.0 in [task]"
 _TWO_CLASSES = "a target of two classes"
-_EVENTS = "event and time in [task] (for a draft, --event and --time), or counts: a number from 0, as target or outcome"
 VALIDATION = "validation"
 STUDY = {
     "counts": "a target",
@@ -42,7 +41,7 @@ STUDY = {
     "additive hazards": _TIMES,
     VALIDATION: _YES_OR_NO,
     "logistic regression": _TWO_CLASSES,
-    "poisson regression": _EVENTS,
+    "poisson regression": _TIMES,
 }
 """Statistics of a study, which make no model, and the needs of each."""
 _OF_FACTORS = ("logistic regression", "poisson regression")
@@ -155,8 +154,8 @@ class Sharing:
                 "it is for robust errors of an effect or of least squares, and none are asked for. Remove it.",
             ),
             "outcome": (
-                not {"least squares", "effect", "poisson regression"}.isdisjoint(self.statistics),
-                "least squares, poisson regression or effect explain it, and none is asked for. Remove it, or add one.",
+                not {"least squares", "effect"}.isdisjoint(self.statistics),
+                "least squares or effect explain it, and none is asked for. Remove it, or add one.",
             ),
             "factors": (
                 not set(_OF_FACTORS).isdisjoint(self.statistics),
@@ -244,7 +243,7 @@ def _check_needs(sharing: Sharing, task: Task) -> None:
     """Refuse statistics whose columns the task does not name."""
     number = sharing.outcome or _own_number(task)
     has = {_TO_PREDICT: task.is_single, "a target": task.columns, _NUMBER: number, _TIMES: task.time}
-    has |= {_TWO_CLASSES: len(task.classes) == 2, _EVENTS: task.time or number}
+    has |= {_TWO_CLASSES: len(task.classes) == 2}
     has[_EFFECT] = number and task.treatment
     is_share = _own_number(task) and (task.minimum, task.maximum) == (0.0, 1.0)
     has[_YES_OR_NO] = len(task.classes) == 2 or is_share
@@ -334,12 +333,6 @@ def _check_factors(sharing: Sharing, task: Task, columns: Sequence[Column]) -> N
         f"levels of {join_names(factors)} make {n_patterns} patterns, and each has noise; expected {MOST_PATTERNS} at "
         "most. Name fewer columns, or merge levels.",
     )
-    is_number = not task.time and "poisson regression" in sharing.statistics
-    low = task.minimum
-    if sharing.outcome is not None:
-        low = next((each.minimum for each in columns if each.name == sharing.outcome), None)
-    fault = "poisson regression counts from 0, and the outcome's range begins below. Raise its minimum to 0."
-    refuse_if(is_number and low is not None and low < 0, "[sharing], statistics", fault)
 
 
 def _check_parties(sharing: Sharing, parties: Mapping[str, PublicKey], min_rows: int) -> None:

@@ -92,9 +92,10 @@ def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
         without = next(each for each in task.classes if each != task.positive)
         made.append(GroupedLogistic(factors, CategoryColumn(task.target, (without, task.positive))))
     if "poisson regression" in sharing.statistics:
-        events = columns[task.event] if time is not None else outcome
-        assert not isinstance(time, CategoryColumn)
-        made.append(GroupedPoisson(factors, events, time, noise=noise))
+        event = columns[task.event]
+        assert isinstance(event, CategoryColumn)
+        assert isinstance(time, NumberColumn)
+        made.append(GroupedPoisson(factors, event, time, noise=noise))
     if "effect" in sharing.statistics:
         treatment = columns[task.treatment]
         assert isinstance(outcome, NumberColumn)

@@ -5,7 +5,7 @@ gives what all rows in one place would give.  With z the numbers of a pattern, x
 :math:`\mu = h(x^\top\beta)`, the residual is :math:`r = y - t \mu`, where y and t are linear in z: rows with the
 outcome and all rows, or events and person-time.  So noise in z makes noise in r with a mean of 0, and
 
-.. math:: \sum t \mu' x \, r / V = 0, \quad V = \phi t v(\mu) + \operatorname{var}(\text{noise of } r)
+.. math:: \sum t \mu' x \, r / V = 0, \quad V = t v(\mu) + \operatorname{var}(\text{noise of } r)
 
 is an unbiased equation for the coefficients, whose weights are those of least variance [Heyde1997]_.  Their covariance
 is the inverse of :math:`\sum (t \mu')^2 x x^\top / V`.  Without noise it is maximum likelihood.  Where t is a factor of
@@ -60,17 +60,13 @@ _OUTCOMES_PER_COEFFICIENT = 10
 # Times as large as without noise that a standard error may be; beyond, most patterns have fewer rows than noise, and
 # simulated intervals no longer hold as often as they say.
 _MOST_INFLATION = 2.2
-# How far replacing a row moves the sum of times, and those of counts and of their squares: squared.  All are moved to
-# [-1/2, 1/2], squares too, as 4 a² - 1/2.
-#
-# If the old and new values a and b are d apart, these move by d and 4 d (a + b), and |a + b| <= 1 - d: by 1.29 at most.
-# In another pattern than before, each value moves each of them by 1/2 at most.
+# How far replacing a row moves the sum of times, which are moved to [-1/2, 1/2]: at most by their range.
 _TIMES_MOVED = 1.0
-_COUNTS_MOVED = 1.29
-# Counts and times are often at one end of their range, where a row moves their sum by half of what it moves a count.
+# Times are often at one end of their range, where a row moves their sum by half of what it moves a count.  With half of
+# the noise of a count, the sum less the count of one outcome tells that of the other with sqrt(2) times its noise: as
+# half a copy does.
 _OF_SUMS = 0.5
-# Largest standard deviation of the noise in the dispersion, as a part of it.
-_MOST_NOISE_OF_DISPERSION = 0.25
+_COPIES_WITH_TIMES = 1.5
 _MOST_ITERATIONS = 100
 _CONVERGED = 1e-12
 _ROUNDING = 1e-6
@@ -97,8 +93,6 @@ class GroupedRegressionResult(StatisticResult):
         The logarithm of the odds, or of the rate, of the first levels.
     tests : mapping of str to (float, int, float)
         Wald's chi-square, its degrees of freedom and the p value of no effect of any level, by column.
-    dispersion : float
-        Variance of counts over that of Poisson, by which errors are raised; 1 for outcomes that are seen or not.
     inflation : ndarray of shape (n_coefficients,)
         Standard errors over those without the noise of the total.
     n_rows, noise_of_rows, n_outcomes : float
@@ -113,7 +107,6 @@ class GroupedRegressionResult(StatisticResult):
     covariance: FloatArray = field(repr=False)
     intercept: float
     tests: dict[str, tuple[float, int, float]]
-    dispersion: float
     inflation: FloatArray
     n_rows: float
     noise_of_rows: float
@@ -157,16 +150,13 @@ class GroupedRegressionResult(StatisticResult):
         for name, (chi_square, df, p) in self.tests.items():
             if df > 1:
                 rows.append((f"{name}: all levels (chi-square {chi_square:.2f}, df {df})", *[""] * 5, p_text(p)))
-        raised = ""
-        if self.dispersion != 1:
-            raised = f" Counts vary {self.dispersion:.2f} times as much as Poisson's, and errors follow."
         return ResultTable(
             heads,
             rows,
             f"Of {self.outcome}, with 95 % intervals, on about {self.n_rows:.0f} complete rows (noise "
             f"{self.noise_of_rows:.1f}) and {self.n_outcomes:.0f} outcomes. What differs between parties is not "
             "adjusted for. Standard errors hold the noise of the total (which made them up to "
-            f"{self.inflation.max():.2f} times as large).{raised}",
+            f"{self.inflation.max():.2f} times as large).",
         )
 
 
@@ -205,11 +195,6 @@ class _GroupedRegression(Statistic):
     def names(self) -> tuple[str, ...]:
         """Return the name of each coefficient."""
         return coefficient_names(self.columns)
-
-    @property
-    def _n_counts(self) -> int:
-        """Return how many numbers of a pattern are counts of rows: without and with the outcome."""
-        return 2
 
     @property
     def _n_patterns(self) -> int:
@@ -259,7 +244,7 @@ class _GroupedRegression(Statistic):
         if counts.min() < -largest_noise(1, noise) - _ROUNDING:
             refuse_total("a count is far below zero", self.title)
 
-    def _fit(self, patterns: _Patterns, start: float, dispersion: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _fit(self, patterns: _Patterns, start: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return coefficients by iteratively reweighted least squares, and their information with and without noise.
 
         It raises NumericalError if the equation has no solution.
@@ -282,11 +267,11 @@ class _GroupedRegression(Statistic):
             of_size = patterns.exposure**2 @ variances - shared**2 * of_noise
             size = self._smooth(t - shared * r, of_size)
             # In both families the variance of one unit is the slope of the mean.
-            sampled = dispersion * size * slope
+            sampled = size * slope
             V = np.maximum(sampled + of_noise, np.finfo(float).tiny)
             D = X * (size * slope)[:, None]
             information = D.T @ (D / V[:, None])
-            without_noise = (X * (size * slope / dispersion)[:, None]).T @ X
+            without_noise = (X * (size * slope)[:, None]).T @ X
             if scipy.linalg.eigvalsh(without_noise)[0] <= 1e-10 * np.trace(without_noise):
                 raise NumericalError(
                     f"{self.title.capitalize()}: levels of two columns nearly follow from each other, or the noise is "
@@ -347,10 +332,10 @@ class _GroupedRegression(Statistic):
             )
 
     def _result_of(
-        self, patterns: _Patterns, start: float, dispersion: float, n_rows: float, n_outcomes: float, outcome: str
+        self, patterns: _Patterns, start: float, n_rows: float, n_outcomes: float, outcome: str
     ) -> GroupedRegressionResult:
         """Return the regression of patterns; NumericalError if noise decides it."""
-        beta, information, without_noise = self._fit(patterns, start, dispersion)
+        beta, information, without_noise = self._fit(patterns, start)
         covariance = scipy.linalg.inv(information)
         errors = np.sqrt(np.diag(covariance))
         inflation = errors / np.sqrt(np.diag(scipy.linalg.inv(without_noise)))
@@ -375,10 +360,9 @@ class _GroupedRegression(Statistic):
             covariance=covariance[1:, 1:],
             intercept=float(beta[0]),
             tests=tests,
-            dispersion=dispersion,
             inflation=inflation[1:],
             n_rows=n_rows,
-            noise_of_rows=float(np.linalg.norm(patterns.noise[: self._n_counts])) * math.sqrt(self._n_patterns),
+            noise_of_rows=float(np.linalg.norm(patterns.noise[:2])) * math.sqrt(self._n_patterns),
             n_outcomes=n_outcomes,
             of_ratios=self.of_ratios,
             outcome=outcome,
@@ -462,32 +446,31 @@ class GroupedLogistic(_GroupedRegression):
         self._check_levels("rows with it", rows[:, 1], of_count)
         self._check_outcomes(min(without, seen), of_count * math.sqrt(self._n_patterns))
         outcome = f"{self.outcome.name}={self.outcome.levels[1]}"
-        return self._result_of(patterns, math.log(seen / without), 1.0, without + seen, seen, outcome)
+        return self._result_of(patterns, math.log(seen / without), without + seen, seen, outcome)
 
 
 @dataclass(frozen=True)
 class GroupedPoisson(_GroupedRegression):
-    """Poisson regression of events or counts on columns of levels, from rows, sums and person-time by pattern.
+    """Poisson regression of an event on columns of levels, from rows with and without it and person-time by pattern.
 
-    Rows with a missing entry are left out.  One intercept is for all parties.  If counts vary more than those of
-    Poisson, errors are raised as much (quasi-Poisson).
+    Rows with a missing entry are left out.  One intercept is for all parties.
 
     Parameters
     ----------
     columns : sequence of CategoryColumn
         Each has a coefficient for each level but the first; all their levels together make 200 patterns at most.
-    outcome : NumberColumn or CategoryColumn
-        Counts of rows that were all observed alike, or an event of two levels: the second says that it was seen.
-    exposure : NumberColumn, optional
-        From 0: the time under observation, for an event alone.
+    outcome : CategoryColumn
+        An event of two levels: the second says that it was seen.
+    exposure : NumberColumn
+        From 0: the time under observation.
     noise : float
-        Of sums of numbers: a row is hidden at least as well as by this noise in `RidgeSums`.
+        Of sums of times: a row is hidden at least as well as by this noise in `RidgeSums`.
 
     Raises
     ------
     AgreementError
-        If counts may be negative or have an exposure, an event has none or other than two levels, or a column stands
-        twice; or if there are no columns, or too many patterns.
+        If the event has other than two levels, times do not begin at 0, or a column stands twice; or if there are no
+        columns, or too many patterns.
 
     Examples
     --------
@@ -501,8 +484,8 @@ class GroupedPoisson(_GroupedRegression):
     array([0.8])
     """
 
-    outcome: NumberColumn | CategoryColumn
-    exposure: NumberColumn | None = None
+    outcome: CategoryColumn
+    exposure: NumberColumn
     noise: float = USUAL_NOISE
 
     title: ClassVar[str] = "poisson regression"
@@ -510,60 +493,40 @@ class GroupedPoisson(_GroupedRegression):
     of_ratios: ClassVar[str] = "rate ratio"
 
     def __post_init__(self) -> None:
-        where = f"GroupedPoisson: the outcome {self.outcome.name!r}"
-        others = [self.outcome.name]
-        if isinstance(self.outcome, NumberColumn):
-            if self.outcome.low < 0 or self.exposure is not None:
-                raise AgreementError(f"{where} has numbers; expected counts from 0, and no exposure.")
-        elif self.exposure is None or self.exposure.low != 0 or len(self.outcome.levels) != 2:
-            raise AgreementError(f"{where} has levels; expected two, and an exposure from 0. Or take GroupedLogistic.")
-        else:
-            others.append(self.exposure.name)
-        self._check_columns(*others)
+        if len(self.outcome.levels) != 2 or self.exposure.low != 0:
+            raise AgreementError(
+                f"GroupedPoisson: expected an outcome {self.outcome.name!r} of two levels, and an exposure "
+                f"{self.exposure.name!r} from 0; got {len(self.outcome.levels)} levels, from {self.exposure.low:g}."
+            )
+        self._check_columns(self.outcome.name, self.exposure.name)
 
     @property
-    def _n_counts(self) -> int:
-        """Return how many of a pattern's three numbers are counts of rows: without and with an event, or all."""
-        return 2 if isinstance(self.outcome, CategoryColumn) else 1
-
-    @property
-    def _moved(self) -> float:
-        """Return how far replacing a row moves the sums at most."""
-        return math.sqrt(_TIMES_MOVED if isinstance(self.outcome, CategoryColumn) else _COUNTS_MOVED)
+    def _of_counts(self) -> float:
+        return COUNT_NOISE * math.sqrt(_COPIES_WITH_TIMES * self.copies)
 
     @property
     def _of_sums(self) -> float:
-        return max(self.noise / RIDGE_MOVED * self._moved, _OF_SUMS * self._of_counts)
+        return max(self.noise / RIDGE_MOVED * _TIMES_MOVED, _OF_SUMS * self._of_counts)
 
     @property
     def _spread_of_pattern(self) -> FloatArray:
-        return np.repeat([self._of_counts, self._of_sums], [self._n_counts, 3 - self._n_counts])
+        return np.array([self._of_counts, self._of_counts, self._of_sums])
 
     @property
     def loss(self) -> float:
         """Return how far replacing one row moves the numbers at most, in units of the noise."""
-        return math.hypot(math.sqrt(2) / self._of_counts, self._moved / self._of_sums)
+        return math.hypot(math.sqrt(2) / self._of_counts, _TIMES_MOVED / self._of_sums)
 
     def _numbers_of_rows(self, table: StudyTable) -> FloatArray:
-        if isinstance(self.outcome, CategoryColumn):
-            assert self.exposure is not None
-            seen = self.outcome.indicators(table)
-            counts = np.where(seen.any(axis=1, keepdims=True), seen, np.nan)
-            return np.column_stack([counts, self.exposure.scale(table)])
-        s = self.outcome.scale(table)
-        return np.column_stack([np.ones(len(s)), s, 4 * s**2 - 0.5])
+        seen = self.outcome.indicators(table)
+        # An event after the longest time was not seen in the time that counts.
+        seen[self.exposure.numbers(table) > self.exposure.high] = [True, False]
+        counts = np.where(self.outcome.indicators(table).any(axis=1, keepdims=True), seen, np.nan)
+        return np.column_stack([counts, self.exposure.scale(table)])
 
     def _mean(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
         mu = np.exp(np.clip(eta, -_LARGEST, _LARGEST))
         return mu, mu
-
-    @property
-    def _linear(self) -> tuple[FloatArray, FloatArray]:
-        """Return how numbers of a pattern give outcomes, and exposures as parts of the longest one."""
-        if isinstance(self.outcome, CategoryColumn):
-            return np.array([0.0, 1.0, 0.0]), np.array([0.5, 0.5, 1.0])
-        middle = (self.outcome.low + self.outcome.high) / 2
-        return np.array([middle, self.outcome.width, 0.0]), np.array([1.0, 0.0, 0.0])
 
     def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> GroupedRegressionResult:
         """Return rate ratios.
@@ -573,16 +536,16 @@ class GroupedPoisson(_GroupedRegression):
         """
         numbers = total.reshape(self._n_patterns, -1)
         spread = noise * self._spread_of_pattern
-        patterns = _Patterns(numbers, spread, *self._linear)
+        # Events, and exposures as parts of the longest one: times are moved to [-1/2, 1/2].
+        patterns = _Patterns(numbers, spread, np.array([0.0, 1.0, 0.0]), np.array([0.5, 0.5, 1.0]))
         of_count = noise * self._of_counts
-        counts = numbers[:, : self._n_counts]
+        counts = numbers[:, :2]
         rows = counts.sum(axis=1)
-        of_rows = of_count * math.sqrt(self._n_counts)
+        of_rows = of_count * math.sqrt(2)
         self._refuse_negative(counts, of_count)
-        # Sums of numbers from -1/2 to 1/2.
-        beyond = np.abs(numbers[:, self._n_counts :]).max(axis=1) - rows / 2
+        beyond = np.abs(numbers[:, 2]) - rows / 2
         if beyond.max() > largest_noise(1, math.hypot(noise * self._of_sums, of_rows / 2)) + _ROUNDING:
-            refuse_total("sums of counts or times are beyond their declared range", self.title)
+            refuse_total("sums of times are beyond their declared range", self.title)
         y = numbers @ patterns.outcomes
         of_y = float(np.linalg.norm(spread * patterns.outcomes))
         self._check_levels("rows", rows, of_rows)
@@ -593,35 +556,5 @@ class GroupedPoisson(_GroupedRegression):
         if time <= CERTAINTY * float(np.linalg.norm(spread * patterns.exposure)) * of_total:
             raise NumericalError("Poisson regression: there is no more time under observation than noise.")
         start = math.log(float(y.sum()) / time)
-        dispersion = 1.0
-        # An event is seen once: there is nothing that could vary more.
-        if self.exposure is None:
-            beta, *_ = self._fit(patterns, start, dispersion)
-            dispersion = self._dispersion(numbers, beta, float(rows.sum()), spread)
-        outcome = self.outcome.name
-        found = self._result_of(patterns, start, dispersion, float(rows.sum()), float(y.sum()), outcome)
-        if self.exposure is None:
-            return found
+        found = self._result_of(patterns, start, float(rows.sum()), float(y.sum()), self.outcome.name)
         return replace(found, intercept=found.intercept - math.log(self.exposure.high))
-
-    def _dispersion(self, numbers: FloatArray, beta: FloatArray, n_rows: float, spread: FloatArray) -> float:
-        """Return the squares of residuals over their expectation, 1 at least; NumericalError if noise decides it."""
-        assert isinstance(self.outcome, NumberColumn)
-        mu, _ = self._mean(self._design @ beta)
-        m = (self.outcome.low + self.outcome.high) / 2
-        w = self.outcome.width
-        middle = m - mu
-        # The square of a residual, middle + w s, in a row's numbers; the last one is 4 s² - 1/2.
-        square = np.full_like(mu, w**2 / 4)
-        weights = np.column_stack([middle**2 + square / 2, 2 * w * middle, square])
-        expected = float(numbers[:, 0] @ mu)
-        left = max(n_rows - len(beta), 1.0)
-        raised = n_rows / left / expected
-        of_dispersion = float(np.linalg.norm(weights * spread)) * raised
-        dispersion = max(1.0, float((weights * numbers).sum()) * raised)
-        if of_dispersion > _MOST_NOISE_OF_DISPERSION * dispersion:
-            raise NumericalError(
-                "Poisson regression: there are too few rows for as much noise to tell how much counts vary. Declare a "
-                f"narrower range of {self.outcome.name!r}, leave out columns (factors), or agree on more rows."
-            )
-        return dispersion

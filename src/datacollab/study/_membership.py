@@ -35,7 +35,7 @@ def study_membership_figures(asked: Iterable[str], *, errors: str = "robust") ->
     """Return how well attackers read the totals of statistics with these titles, by rows together.
 
     Figures are of the largest sets that were measured.  Counts are taken to have gone before; `errors` are those of
-    least squares.  Logistic and Poisson regression were not measured.
+    least squares.  Ratios and validations were not measured.
 
     Examples
     --------
@@ -45,8 +45,7 @@ def study_membership_figures(asked: Iterable[str], *, errors: str = "robust") ->
     >>> sorted({each.n_rows for each in found})
     [150, 300, 1000, 3000]
     """
-    # A validation counts parts of one column, and has two sums more: counts of a whole table tell more.
-    titles = {"least squares": f"least squares ({errors})", "validation": "counts"}
+    titles = {"least squares": f"least squares ({errors})"}
     named = {titles.get(title, title) for title in asked}
     lines = _TABLE.read_text(encoding="utf-8").splitlines()
     rows = [*csv.DictReader(line for line in lines if not line.startswith("#"))]

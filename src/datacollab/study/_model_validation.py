@@ -32,7 +32,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import special, stats
@@ -59,6 +59,11 @@ _ADVISED = 100
 _CERTAIN = 3.0
 _ROUNDING = 1e-6
 _STEPS = 100
+# Where parts are few, expectation and maximisation take long.
+_MOST_STEPS = 1000
+_N_EVEN = 20
+# Two shares of rows do not tell both the mean and the variance of predictions.
+_FEWEST_PARTS = 3
 _Z = float(stats.norm.ppf(0.975))
 _HEADS = ("figure", "prediction", "rows", "predicted", "value", "low", "high", "all treated")
 
@@ -234,9 +239,10 @@ class ModelValidation(Statistic):
         if fault := coefficients_fault(self.coefficients, levels):
             raise AgreementError(f"ModelValidation, coefficients: {fault}")
         edges = np.array([0.0, *self.thresholds, 1.0])
-        if len(edges) < 3 or not (np.diff(edges) > 0).all():
+        # Two shares of rows do not tell how far predictions vary.
+        if len(edges) < 4 or not (np.diff(edges) > 0).all():
             raise AgreementError(
-                "ModelValidation, thresholds: expected probabilities in ascending order, one at least."
+                "ModelValidation, thresholds: expected probabilities in ascending order, two at least."
             )
 
     @property
@@ -319,13 +325,16 @@ class ModelValidation(Statistic):
             )
         n = float(groups[:, 0].sum())
         events = float(groups[1, 0])
-        means, expected = scored.normal_parts()
-        predicted = special.expit(means)
-        ones = np.ones_like(means)
-        slope = scored.recalibrate(np.array([ones, means]), 0.0 * means, expected)
+        parts = scored.normal_parts()
+        # Of a calibrated model, intercept and slope are then 0 and 1, whatever the parts.
+        log_odds = special.logit(parts.predicted)
+        ones = np.ones_like(log_odds)
+        slope = _NOTHING
+        if parts.are_enough:
+            slope = scored.recalibrate(np.array([ones, log_odds]), 0.0 * ones, parts.rows)
         net_benefit, treat_all = scored.net_benefit()
         share = events / n
-        brier = _brier(scored, predicted, float(total[-1]), of_sums)
+        brier = _brier(scored, parts.predicted, float(total[-1]), of_sums)
         return ModelValidationResult(
             outcome=self.outcome.name,
             levels=(self.outcome.levels[0], self.outcome.levels[1]),
@@ -335,14 +344,14 @@ class ModelValidation(Statistic):
             noise_of_rows=of_rows,
             least_noise=self.count_noise * noise,
             auc=scored.auc(),
-            lost=scored.tie_loss(1.0 if math.isnan(slope[0]) else slope[0]),
+            lost=scored.tie_loss(1.0 if math.isnan(slope[0]) else slope[0], parts.deviations),
             slope=slope,
-            intercept=scored.recalibrate(ones[None], means, expected),
+            intercept=scored.recalibrate(ones[None], log_odds, parts.rows),
             ratio=_ratio(events, n, float(total[-2]), of_rows, of_sums),
             brier=brier,
             scaled_brier=1 - brier[0] / (share * (1 - share)),
             counts=counts,
-            predicted=predicted,
+            predicted=parts.predicted,
             observed=scored.event_shares(),
             net_benefit=net_benefit,
             treat_all=treat_all,
@@ -370,6 +379,18 @@ def _brier(scored: _Scored, predicted: FloatArray, squares: float, of_sums: floa
     of_n = scored.noise(np.ones((2, 1)))
     error = math.sqrt(max(fourth / n - brier**2, 0.0) / n + (of_sums**2 + (brier * of_n) ** 2) / n**2)
     return _interval(brier, error)
+
+
+class _NormalParts(NamedTuple):
+    """Linear predictors within parts, as a normal distribution has them; all of shape (n_parts,)."""
+
+    deviations: FloatArray
+    predicted: FloatArray
+    """Mean predictions."""
+    rows: FloatArray
+    """Rows to expect."""
+    are_enough: bool
+    """Whether as many parts have rows as tell the distribution."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -426,13 +447,16 @@ class _Scored:
         low, high = score_interval(np.array(area), np.array(rows), np.array(noise), 1.0)
         return area, float(low), float(high)
 
-    def tie_loss(self, slope: float) -> float:
+    def tie_loss(self, slope: float, deviations: FloatArray) -> float:
         """Return by how much ties make the area smaller, if predictions within parts follow the calibration slope.
 
-        Of two rows evenly within a part of width h, that with the event is higher in 1/2 + slope h / 12 of cases.
+        Of two rows of a part, that with the event is higher in 1/2 + slope d / 4 of cases, with d the mean difference
+        of two linear predictors: a third of the width of a part, or 2 / sqrt(pi) deviations of the open ones.
         """
-        shares = self.counts[:, 1:-1] / self.counts.sum(axis=1, keepdims=True)
-        return float((shares[0] * shares[1]) @ np.diff(special.logit(self.thresholds)) * slope / 12)
+        shares = self.counts / self.counts.sum(axis=1, keepdims=True)
+        difference = 2 / math.sqrt(math.pi) * deviations
+        difference[1:-1] = np.diff(special.logit(self.thresholds)) / 3
+        return float((shares[0] * shares[1]) @ difference * slope / 4)
 
     def event_shares(self) -> FloatArray:
         """Return the share of events in each part, and its limits, shape (3, n_parts)."""
@@ -460,8 +484,8 @@ class _Scored:
         share = float(self.counts[1].sum()) / n
         return found, share - (1 - share) * odds
 
-    def normal_parts(self) -> tuple[FloatArray, FloatArray]:
-        """Return the mean linear predictor of each part, and rows to expect there, by a normal distribution.
+    def normal_parts(self) -> _NormalParts:
+        """Return linear predictors and predictions of each part, by a normal distribution of linear predictors.
 
         Its mean and variance are the most likely ones, by expectation and maximisation over the parts.
         """
@@ -475,7 +499,7 @@ class _Scored:
         means = middle
         centre = float(rows @ means) / n
         variance = max(float(rows @ (means - centre) ** 2) / n, 0.1)
-        for _ in range(_STEPS):
+        for _ in range(_MOST_STEPS):
             deviation = math.sqrt(variance)
             z = (edges - centre) / deviation
             density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
@@ -490,9 +514,19 @@ class _Scored:
             centre = float(rows @ means) / n
             # If all rows are in one part, the variance would fall to 0, by which deviations are divided.
             variance = max(float(rows @ (np.where(is_there, within, 0.0) + (means - centre) ** 2)) / n, 1e-4)
-            if abs(centre - before) < _ROUNDING * deviation:
+            if max(abs(centre - before), abs(math.sqrt(variance) - deviation)) < _ROUNDING * deviation:
                 break
-        return means, share * float(self.counts.sum())
+        # The mean of predictions is not that of the mean linear predictor: over even parts of the probability.
+        lower = special.ndtr(z)[:-1, None]
+        even = (np.arange(_N_EVEN) + 0.5) / _N_EVEN
+        eta = centre + deviation * special.ndtri(np.clip(lower + even * share[:, None], 1e-15, 1 - 1e-15))
+        predicted = np.where(is_there, special.expit(eta).mean(axis=1), special.expit(middle))
+        return _NormalParts(
+            deviations=np.sqrt(np.where(is_there, within, 0.0)),
+            predicted=np.clip(predicted, np.r_[0.0, self.thresholds], np.r_[self.thresholds, 1.0]),
+            rows=share * float(self.counts.sum()),
+            are_enough=int((rows > 0).sum()) >= _FEWEST_PARTS,
+        )
 
     def recalibrate(self, X: FloatArray, offset: FloatArray, expected: FloatArray) -> _Interval:
         """Return the last coefficient of a logistic regression of the event on X; NaN if noise could decide.
@@ -506,7 +540,8 @@ class _Scored:
             # Variances of a part's score by its rows, and by the noise of its counts.
             sampled = expected * p * (1 - p)
             weights = np.ones_like(p)
-            if of_part.max() > 0:
+            # Of an intercept alone, weights would change what is estimated where the slope is not 1.
+            if of_part.max() > 0 and len(X) > 1:
                 weights = sampled / (sampled + of_part**2 * (p**2 + (1 - p) ** 2))
             score = X @ (weights * (self.counts[1] * (1 - p) - self.counts[0] * p))
             curvature = weights * p * (1 - p)

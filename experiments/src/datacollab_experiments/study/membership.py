@@ -338,8 +338,14 @@ class StudyDraw:
         """Return by how much numbers of a party with so many rows differ, in the mean, from the sum of f."""
         random = np.random.default_rng([self.seed, n_rows, 62])
         samples = [random.permutation(len(self.public))[:n_rows] for _ in range(N_SAMPLES)]
-        part = self.table.added[name].part
-        apart = [part(self.public[each]) - self.f[name][each].sum(axis=0) for each in samples]
+        added = self.table.added[name]
+        # An effect's moments are around the mean of each group, other statistics' around that of the party.
+        is_by_group = isinstance(added.statistic, Moments)
+        apart = list[Array]()
+        for each in samples:
+            rows = self.public[each]
+            numbers = added.deal(rows, random).sum(axis=0) if is_by_group else added.part(rows)
+            apart.append(numbers - self.f[name][each].sum(axis=0))
         return np.asarray(np.mean(apart, axis=0))
 
     def _scores(self, residual: Mapping[str, Array], *, n_rows: int, noise: float) -> tuple[Array, Array]:

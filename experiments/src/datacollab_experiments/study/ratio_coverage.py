@@ -1,6 +1,6 @@
 """How often intervals of odds and rate ratios from counts by pattern hold, and how wide they are beside all rows' own.
 
-Columns of two to four levels explain an outcome that is seen or not, an event by time, or a count.  Five parties add
+Columns of two to four levels explain an outcome that is seen or not, or an event by time.  Five parties add
 up their rows; the noise is the usual one, raised for as many colluding parties as usual.
 
 ```console
@@ -29,10 +29,9 @@ N_STUDIES = 300
 N_PARTIES = 5
 SEEN = CategoryColumn("seen", (0, 1))
 TIME = NumberColumn("time", 0, 1)
-VISITS = NumberColumn("visits", 0, 10)
 _EFFECT = 0.7
 """The largest logarithm of a ratio."""
-_INTERCEPTS = {"logistic": -1.0, "events": -0.5, "counts": -0.5}
+_INTERCEPTS = {"logistic": -1.0, "events": -0.5}
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class RatioWorld:
     """Rows of columns with these levels, the last ones of which are more frequent."""
 
     kind: str
-    """"logistic", "events" or "counts"."""
+    """"logistic" or "events"."""
     n_rows: int
     n_levels: tuple[int, ...]
 
@@ -54,9 +53,7 @@ class RatioWorld:
         """Return what parties add up."""
         if self.kind == "logistic":
             return GroupedLogistic(self.columns, SEEN)
-        if self.kind == "events":
-            return GroupedPoisson(self.columns, SEEN, TIME)
-        return GroupedPoisson(self.columns, VISITS)
+        return GroupedPoisson(self.columns, SEEN, TIME)
 
     @property
     def true(self) -> np.ndarray:
@@ -76,8 +73,6 @@ class RatioWorld:
             eta += np.array([0.0, *(next(effects) for _ in range(n - 1))])[level]
         if self.kind == "logistic":
             return table | {"seen": (random.random(self.n_rows) < 1 / (1 + np.exp(-eta))).astype(int)}
-        if self.kind == "counts":
-            return table | {"visits": np.minimum(random.poisson(np.exp(eta)), VISITS.high)}
         event = random.exponential(size=self.n_rows) / np.exp(eta)
         left = np.minimum(random.uniform(0.2, 2, self.n_rows), TIME.high)
         return table | {"time": np.minimum(event, left), "seen": (event <= left).astype(int)}

@@ -47,7 +47,7 @@ _STUDY_ATTACKERS = {
     "together_of_tenth": _TENTH,
 }
 """In words, by the attributes of `StudyMembership`."""
-_NOT_ATTACKED = ("logistic regression", "poisson regression")
+_NOT_ATTACKED = ("logistic regression", "poisson regression", "validation")
 OF_STUDY = (
     "No secret map hides the rows of a study, other than an effect's. So the analyst alone guesses better than by "
     "chance, and better still with institutions; so may institutions alone, to which the results go."
