@@ -6,7 +6,7 @@ import pytest
 from datacollab_experiments.study.ratio_coverage import RatioWorld, measure
 
 
-@pytest.mark.parametrize("kind", ["logistic", "events", "counts"])
+@pytest.mark.parametrize("kind", ["logistic", "events"])
 def test_a_world_has_the_ratios_that_it_says(kind):
     world = RatioWorld(kind, 60_000, (2, 3))
     statistic = world.statistic
