@@ -265,3 +265,47 @@ def test_one_message_carries_it_beside_counts_under_masks():
     assert [*dict.fromkeys(named)][:3] == ["AUC", "calibration slope", "calibration intercept"]
     assert named.count("observed share") == (~np.isnan(found.observed[0])).sum()
     assert all(len(row) == len(found.table().heads) for row in found.table().rows)
+
+
+ETA = NumberColumn("eta", -40, 40)
+
+
+def scored(mean, deviation, thresholds=THRESHOLDS, slope=1.0, noise=0.0, n_rows=400_000):
+    """A model whose log odds are normal, tried where the odds follow them with this slope; they, and the outcomes."""
+    random = np.random.default_rng(5)
+    eta = random.normal(mean, deviation, n_rows)
+    y = random.random(n_rows) < expit(slope * eta)
+    statistic = ModelValidation(ILL, [ETA], {"intercept": 0.0, "eta": 1.0}, thresholds)
+    total = statistic.part({"eta": eta, "ill": np.where(y, "yes", "no")})
+    return statistic.result(total, n_parties=1, noise=noise), eta, y
+
+
+@pytest.mark.parametrize(
+    ("mean", "deviation", "thresholds"),
+    [(0, 1, (0.05, 0.5, 0.95)), (0, 2, (0.2, 0.5, 0.8)), (-6.5, 1, THRESHOLDS), (-1, 1.5, THRESHOLDS)],
+    ids=["few wide parts", "few narrow parts", "rare", "usual"],
+)
+def test_a_calibrated_model_is_found_so_whatever_the_parts(mean, deviation, thresholds):
+    """Rare outcomes lie in one open part, where the mean prediction is above that of the mean log odds."""
+    found, eta, y = scored(mean, deviation, thresholds)
+    binomial = sm.families.Binomial()
+    slope = sm.GLM(y, sm.add_constant(eta), family=binomial).fit().params[1]
+    intercept = sm.GLM(y, np.ones(len(y)), family=binomial, offset=eta).fit().params[0]
+    assert found.slope[0] == pytest.approx(slope, abs=0.02)
+    assert found.intercept[0] == pytest.approx(intercept, abs=0.02)
+    # What ties take is that of all parts, the open ones included.
+    assert roc_auc_score(y, eta) - found.auc[0] == pytest.approx(found.lost, rel=0.25)
+
+
+def test_noise_does_not_change_what_the_intercept_is_of():
+    """With a slope of .3, parts call for different intercepts: their noise must not choose among these."""
+    with_noise, without = (scored(-1, 2, slope=0.3, noise=noise)[0].intercept[0] for noise in (40.0, 0.0))
+    assert with_noise == pytest.approx(without, abs=1e-6)
+
+
+def test_two_parts_tell_no_slope():
+    two, *_ = scored(0, 0.1, (0.0001, 0.5, 0.9999))
+    assert np.isnan(two.slope[0])
+    assert np.isfinite(two.intercept[0])
+    three, *_ = scored(0, 0.1, (0.48, 0.52))
+    assert np.isfinite(three.slope[0])

@@ -518,11 +518,12 @@ class GroupedPoisson(_GroupedRegression):
         return math.hypot(math.sqrt(2) / self._of_counts, _TIMES_MOVED / self._of_sums)
 
     def _numbers_of_rows(self, table: StudyTable) -> FloatArray:
-        seen = self.outcome.indicators(table)
+        seen = self.outcome.indicators(table).astype(np.float64)
+        is_missing = ~seen.any(axis=1)
         # An event after the longest time was not seen in the time that counts.
-        seen[self.exposure.numbers(table) > self.exposure.high] = [True, False]
-        counts = np.where(self.outcome.indicators(table).any(axis=1, keepdims=True), seen, np.nan)
-        return np.column_stack([counts, self.exposure.scale(table)])
+        seen[self.exposure.numbers(table) > self.exposure.high] = [1.0, 0.0]
+        seen[is_missing] = np.nan
+        return np.column_stack([seen, self.exposure.scale(table)])
 
     def _mean(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
         mu = np.exp(np.clip(eta, -_LARGEST, _LARGEST))

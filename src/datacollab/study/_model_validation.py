@@ -58,9 +58,9 @@ _ADVISED = 100
 # Standard deviations of its noise that a number has to be above 0, to divide by it.
 _CERTAIN = 3.0
 _ROUNDING = 1e-6
-_STEPS = 100
 # Where parts are few, expectation and maximisation take long.
-_MOST_STEPS = 1000
+_STEPS = 1000
+# Points within a part, over which predictions are averaged.
 _N_EVEN = 20
 # Two shares of rows do not tell both the mean and the variance of predictions.
 _FEWEST_PARTS = 3
@@ -189,7 +189,7 @@ class ModelValidation(Statistic):
         On the logit scale: ``intercept``, a number's own name, or ``column=level``.  One level of a column, the
         reference, needs none.
     thresholds : sequence of float, default=THRESHOLDS
-        Ascending probabilities, between which rows are counted.
+        Ascending probabilities, two at least, between which rows are counted.
     count_noise : float, default=2
         Standard deviation of the noise in counts of the total, in rows, at least.
 
@@ -450,13 +450,11 @@ class _Scored:
     def tie_loss(self, slope: float, deviations: FloatArray) -> float:
         """Return by how much ties make the area smaller, if predictions within parts follow the calibration slope.
 
-        Of two rows of a part, that with the event is higher in 1/2 + slope d / 4 of cases, with d the mean difference
-        of two linear predictors: a third of the width of a part, or 2 / sqrt(pi) deviations of the open ones.
+        Of two rows of a part, that with the event is higher in 1/2 + slope d / 4 of cases, to first order, with d the
+        mean difference of two linear predictors: 2 / sqrt(pi) deviations, as of a normal distribution.
         """
         shares = self.counts / self.counts.sum(axis=1, keepdims=True)
-        difference = 2 / math.sqrt(math.pi) * deviations
-        difference[1:-1] = np.diff(special.logit(self.thresholds)) / 3
-        return float((shares[0] * shares[1]) @ difference * slope / 4)
+        return float((shares[0] * shares[1]) @ deviations * slope / (2 * math.sqrt(math.pi)))
 
     def event_shares(self) -> FloatArray:
         """Return the share of events in each part, and its limits, shape (3, n_parts)."""
@@ -493,13 +491,13 @@ class _Scored:
         edges = np.r_[-np.inf, cuts, np.inf]
         rows = self.counts.sum(axis=0)
         # Noise of empty parts far from all others would widen the distribution.
-        rows = np.where(rows > CERTAINTY * math.sqrt(2) * self.of_part, rows, 0.0)
+        rows = np.where(rows > CERTAINTY * math.sqrt(2) * self.of_part + _ROUNDING, rows, 0.0)
         n = max(float(rows.sum()), 1.0)
         middle = np.r_[cuts[0] - 0.5, (cuts[1:] + cuts[:-1]) / 2, cuts[-1] + 0.5]
         means = middle
         centre = float(rows @ means) / n
         variance = max(float(rows @ (means - centre) ** 2) / n, 0.1)
-        for _ in range(_MOST_STEPS):
+        for _ in range(_STEPS):
             deviation = math.sqrt(variance)
             z = (edges - centre) / deviation
             density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)

@@ -47,7 +47,6 @@ _STUDY_ATTACKERS = {
     "together_of_tenth": _TENTH,
 }
 """In words, by the attributes of `StudyMembership`."""
-_NOT_ATTACKED = ("logistic regression", "poisson regression", "validation")
 OF_STUDY = (
     "No secret map hides the rows of a study, other than an effect's. So the analyst alone guesses better than by "
     "chance, and better still with institutions; so may institutions alone, to which the results go."
@@ -287,7 +286,8 @@ class SumsSummary:
             title = f"Measured on public tables; your table may reveal more. {_MEASURED_HOW} {WORST_ROSTERS}"
             lines = [*_wrap(title), "", *lines]
         caution = f"{self._rows_text} Fewer rows reveal more, and so do all totals together."
-        unmeasured = [each for each in self.statistic.split(", ") if each in _NOT_ATTACKED]
+        attacked = {title.partition(" (")[0] for each in self.measured_study for title in each.statistics}
+        unmeasured = [each for each in self.statistic.split(", ") if each not in attacked]
         if unmeasured:
             caution += f" Attacks on {' and '.join(unmeasured)} were not measured."
         return [*lines, *_wrap(caution)]
