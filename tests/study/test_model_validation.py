@@ -8,7 +8,7 @@ import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from scipy.special import expit
+from scipy.special import expit, ndtri
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from datacollab.errors import AgreementError, NumericalError
@@ -273,7 +273,7 @@ ETA = NumberColumn("eta", -40, 40)
 def scored(mean, deviation, thresholds=THRESHOLDS, slope=1.0, noise=0.0, n_rows=400_000):
     """A model whose log odds are normal, tried where the odds follow them with this slope; they, and the outcomes."""
     random = np.random.default_rng(5)
-    eta = random.normal(mean, deviation, n_rows)
+    eta = mean + deviation * ndtri((np.arange(n_rows) + 0.5) / n_rows)
     y = random.random(n_rows) < expit(slope * eta)
     statistic = ModelValidation(ILL, [ETA], {"intercept": 0.0, "eta": 1.0}, thresholds)
     total = statistic.part({"eta": eta, "ill": np.where(y, "yes", "no")})
