@@ -30,7 +30,6 @@ from ..errors import AgreementError, NumericalError
 from ..linalg import below_zero, largest_noise
 from ..sums._statistic import RIDGE_MOVED, ResultTable, Statistic, StatisticResult, StudyTable, entries_of, refuse_total
 from ._columns import (
-    CERTAINTY,
     FEWEST,
     USUAL_NOISE,
     CategoryColumn,
@@ -41,6 +40,7 @@ from ._columns import (
     design,
 )
 from ._groups import alone, deal
+from ._rare_levels import too_few
 
 Errors = Literal["robust", "classical"]
 
@@ -300,7 +300,9 @@ class LeastSquares(Statistic):
         A = whole[:p, :p]
         c = whole[:p, p]
         square = whole[p, p]
-        if few := self._too_few(A, n, sigma):
+        # A level varies at least as ten rows of it do in one party.
+        enough = FEWEST * (1 - FEWEST / n)
+        if few := too_few(self.columns, A, enough, sigma):
             raise NumericalError(f"Least squares: {few}.")
         if scipy.linalg.eigvalsh(A)[0] <= max(_LEAST_EIGENVALUE * sigma * math.sqrt(2 * p), 1e-10 * np.trace(A)):
             raise NumericalError(
@@ -353,47 +355,3 @@ class LeastSquares(Statistic):
             kind=self.errors,
             cluster=self.cluster,
         )
-
-    def _too_few(self, A: FloatArray, n_rows: float, sigma: float) -> str | None:
-        """Return which levels, or pairs of levels, may have too few rows to hide these, as a sentence; None if none.
-
-        A level varies at least as ten rows of it do in one party.  So does the difference, or the sum, of levels of two
-        columns: otherwise both separate the same people but for a few, whose outcomes the coefficients would tell.
-        """
-        names = list[str]()
-        directions = list[FloatArray]()
-        start = 0
-        for column in self.columns:
-            stop = start + len(column.coefficient_names)
-            if isinstance(column, CategoryColumn):
-                # The first level has no coefficient: it is one less all others.
-                own = np.eye(len(A))[start:stop]
-                directions.append(np.vstack([-own.sum(axis=0), own]))
-                names += [f"{column.name}={level}" for level in column.levels]
-            start = stop
-        if not names:
-            return None
-        V = np.vstack(directions)
-        which = np.repeat(np.arange(len(directions)), [*map(len, directions)])
-        # Noise counts against a level: the difference to what is enough, less twice its standard deviation.
-        enough = FEWEST * (1 - FEWEST / n_rows)
-        spare = V @ A @ V.T
-        norms = V @ V.T
-        square = np.diag(spare)
-        norm = np.diag(norms)
-        if thin := [names[each] for each in np.flatnonzero(square - CERTAINTY * sigma * norm < enough)]:
-            return (
-                f"{', '.join(thin)} has fewer than {FEWEST} rows beyond noise, and a coefficient might reveal "
-                "these people; or it hardly varies within parties. Merge the level with another"
-            )
-        # Of each two levels of different columns, the difference and the sum.
-        for sign in (-2, 2):
-            both = np.add.outer(square, square) + sign * spare
-            both -= CERTAINTY * sigma * (np.add.outer(norm, norm) + sign * norms)
-            for one, other in np.argwhere((both < enough) & np.less.outer(which, which)):
-                return (
-                    f"{names[one]} and {names[other]} separate the same people but for fewer than {FEWEST} "
-                    "beyond noise, whose outcomes the coefficients might tell. Leave out one of both columns, or merge "
-                    "levels"
-                )
-        return None
