@@ -16,16 +16,19 @@ from ._additive_hazards import AdditiveHazards, AdditiveHazardsResult
 from ._columns import CategoryColumn, NumberColumn
 from ._description import ColumnDescription, Counts, CountsResult, Description, DescriptionResult
 from ._effect import Difference, Effect, EffectResult, effect_map
-from ._grouped_regression import GroupedLogistic, GroupedPoisson, GroupedRegressionResult
+from ._grouped_regression import GroupedLogistic, GroupedPoisson
 from ._groups import deal
 from ._least_squares import LeastSquares, LeastSquaresResult
 from ._membership import StudyMembership, study_membership_figures
 from ._model_validation import ModelValidation, ModelValidationResult
+from ._ratios import RatioResult
+from ._rounds import LogisticRound, PoissonRound, RoundResult, RoundsSoFar
 from ._survival import Survival, SurvivalCurve, SurvivalResult
 
 __all__ = ["COUNT_NOISE", "MAPPED", "RIDGE_MOVED", "TARGET", "AdditiveHazards", "AdditiveHazardsResult"]
 __all__ += ["CategoryColumn", "ColumnDescription", "Counts", "CountsResult", "Description", "DescriptionResult"]
-__all__ += ["Difference", "Effect", "EffectResult", "GroupedLogistic", "GroupedPoisson", "GroupedRegressionResult"]
+__all__ += ["Difference", "Effect", "EffectResult", "GroupedLogistic", "GroupedPoisson"]
+__all__ += ["LogisticRound", "PoissonRound", "RatioResult", "RoundResult", "RoundsSoFar"]
 __all__ += ["LeastSquares", "LeastSquaresResult", "NumberColumn", "Refused"]
 __all__ += ["ResultTable", "RidgeRegression", "RidgeResult", "Statistic", "StatisticResult", "StudyMembership"]
 __all__ += ["StudyPlan", "Survival", "SurvivalCurve", "SurvivalResult", "deal", "effect_map"]

@@ -22,12 +22,11 @@ import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy.linalg
-from scipy import stats
 from scipy.special import expit
 
 from .._typing import FloatArray
@@ -37,9 +36,7 @@ from ..sums._recommended import MOST_PATTERNS
 from ..sums._statistic import (
     COUNT_NOISE,
     RIDGE_MOVED,
-    ResultTable,
     Statistic,
-    StatisticResult,
     StudyTable,
     refuse_total,
 )
@@ -51,9 +48,8 @@ from ._columns import (
     NumberColumn,
     coefficient_names,
     design,
-    number_text,
-    p_text,
 )
+from ._ratios import RatioResult, try_columns
 
 # A rule of thumb for regressions on outcomes that are seen or not.
 _OUTCOMES_PER_COEFFICIENT = 10
@@ -74,90 +70,6 @@ _ROUNDING = 1e-6
 _LARGEST = 50.0
 # A coefficient of 15 is a ratio of three millions: the likelihood has no maximum.
 _SEPARATED = 15.0
-
-
-@dataclass(frozen=True, eq=False)
-class GroupedRegressionResult(StatisticResult):
-    """Coefficients of a logistic or Poisson regression on all rows of the total together, and their ratios.
-
-    Parties have no intercepts of their own: what differs between them is not adjusted for.
-
-    Attributes
-    ----------
-    names : tuple of str
-        ``column=level`` against the column's first level.
-    params, bse : ndarray of shape (n_coefficients,)
-        Logarithms of odds ratios, or of rate ratios, and standard errors, which hold the noise of the total.
-    covariance : ndarray of shape (n_coefficients, n_coefficients)
-    intercept : float
-        The logarithm of the odds, or of the rate, of the first levels.
-    tests : mapping of str to (float, int, float)
-        Wald's chi-square, its degrees of freedom and the p value of no effect of any level, by column.
-    inflation : ndarray of shape (n_coefficients,)
-        Standard errors over those without the noise of the total.
-    n_rows, noise_of_rows, n_outcomes : float
-        Complete rows, the standard deviation of their noise, and outcomes.
-    of_ratios : str
-        "odds ratio" or "rate ratio".
-    """
-
-    names: tuple[str, ...]
-    params: FloatArray
-    bse: FloatArray
-    covariance: FloatArray = field(repr=False)
-    intercept: float
-    tests: dict[str, tuple[float, int, float]]
-    inflation: FloatArray
-    n_rows: float
-    noise_of_rows: float
-    n_outcomes: float
-    of_ratios: str
-    outcome: str
-
-    @property
-    def complete(self) -> tuple[float, float]:
-        """Return the number of complete rows, and the standard deviation of its noise."""
-        return self.n_rows, self.noise_of_rows
-
-    @property
-    def pvalues(self) -> FloatArray:
-        """Return the p values of no effect, by Wald, shape (n_coefficients,)."""
-        return np.asarray(2 * stats.norm.sf(np.abs(self.params) / self.bse))
-
-    def conf_int(self, alpha: float = 0.05) -> FloatArray:
-        """Return the ends of intervals of `params`, shape (n_coefficients, 2)."""
-        half = stats.norm.isf(alpha / 2) * self.bse
-        return np.column_stack([self.params - half, self.params + half])
-
-    def to_frame(self) -> Any:
-        """Return a DataFrame of pandas with a row for each coefficient: ratio, its 95 % interval, params, bse, p."""
-        import pandas as pd
-
-        low, high = np.exp(self.conf_int()).T
-        columns = {self.of_ratios: np.exp(self.params), "low": low, "high": high, "params": self.params}
-        return pd.DataFrame(columns | {"bse": self.bse, "p": self.pvalues}, index=list(self.names))
-
-    def table(self) -> ResultTable:
-        """Return a line for each ratio, and one for each test of a column with several coefficients."""
-        heads = ("column", self.of_ratios, "low", "high", "coefficient", "standard error", "p")
-        ratios = np.exp(np.column_stack([self.params, self.conf_int()]))
-        each = zip(self.names, ratios, self.params, self.bse, self.pvalues, strict=True)
-        rows = [
-            (name, *map(number_text, three), number_text(one), number_text(error), p_text(p))
-            for name, three, one, error, p in each
-        ]
-        # One level's p value depends on the level that is left out; the joint one does not.
-        for name, (chi_square, df, p) in self.tests.items():
-            if df > 1:
-                rows.append((f"{name}: all levels (chi-square {chi_square:.2f}, df {df})", *[""] * 5, p_text(p)))
-        return ResultTable(
-            heads,
-            rows,
-            f"Of {self.outcome}, with 95 % intervals, on about {self.n_rows:.0f} complete rows (noise "
-            f"{self.noise_of_rows:.1f}) and {self.n_outcomes:.0f} outcomes. What differs between parties is not "
-            "adjusted for. Standard errors hold the noise of the total (which made them up to "
-            f"{self.inflation.max():.2f} times as large).",
-        )
 
 
 class _Patterns(NamedTuple):
@@ -333,9 +245,10 @@ class _GroupedRegression(Statistic):
 
     def _result_of(
         self, patterns: _Patterns, start: float, n_rows: float, n_outcomes: float, outcome: str
-    ) -> GroupedRegressionResult:
+    ) -> RatioResult:
         """Return the regression of patterns; NumericalError if noise decides it."""
         beta, information, without_noise = self._fit(patterns, start)
+        noise_of_rows = float(np.linalg.norm(patterns.noise[:2])) * math.sqrt(self._n_patterns)
         covariance = scipy.linalg.inv(information)
         errors = np.sqrt(np.diag(covariance))
         inflation = errors / np.sqrt(np.diag(scipy.linalg.inv(without_noise)))
@@ -345,27 +258,22 @@ class _GroupedRegression(Statistic):
                 f"much noise, which would make errors {inflation[1:].max():.1f} times as large (expected "
                 f"{_MOST_INFLATION:g} at most). Leave out columns (factors), merge levels, or agree on more rows."
             )
-        tests = {}
-        start_of_column = 1
-        for column in self.columns:
-            own = slice(start_of_column, start_of_column + len(column.levels) - 1)
-            start_of_column = own.stop
-            chi_square = float(beta[own] @ scipy.linalg.solve(covariance[own, own], beta[own], assume_a="pos"))
-            df = len(column.levels) - 1
-            tests[column.name] = (chi_square, df, float(stats.chi2.sf(chi_square, df)))
-        return GroupedRegressionResult(
+        return RatioResult(
             names=self.names,
             params=beta[1:],
             bse=errors[1:],
             covariance=covariance[1:, 1:],
             intercept=float(beta[0]),
-            tests=tests,
+            tests=try_columns(self.columns, beta[1:], covariance[1:, 1:]),
             inflation=inflation[1:],
             n_rows=n_rows,
-            noise_of_rows=float(np.linalg.norm(patterns.noise[:2])) * math.sqrt(self._n_patterns),
+            noise_of_rows=noise_of_rows,
             n_outcomes=n_outcomes,
             of_ratios=self.of_ratios,
-            outcome=outcome,
+            note=(
+                f"Of {outcome}, with 95 % intervals, on about {n_rows:.0f} complete rows (noise {noise_of_rows:.1f}) "
+                f"and {n_outcomes:.0f} outcomes. What differs between parties is not adjusted for."
+            ),
         )
 
 
@@ -431,7 +339,7 @@ class GroupedLogistic(_GroupedRegression):
         p = expit(eta)
         return p, p * expit(-eta)
 
-    def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> GroupedRegressionResult:
+    def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> RatioResult:
         """Return odds ratios.
 
         It raises NumericalError if a level has fewer than ten rows with or without the outcome, if there are fewer than
@@ -529,7 +437,7 @@ class GroupedPoisson(_GroupedRegression):
         mu = np.exp(np.clip(eta, -_LARGEST, _LARGEST))
         return mu, mu
 
-    def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> GroupedRegressionResult:
+    def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> RatioResult:
         """Return rate ratios.
 
         It raises NumericalError if a level has fewer than ten rows or events, if there are fewer than ten events for
@@ -558,4 +466,5 @@ class GroupedPoisson(_GroupedRegression):
             raise NumericalError("Poisson regression: there is no more time under observation than noise.")
         start = math.log(float(y.sum()) / time)
         found = self._result_of(patterns, start, float(rows.sum()), float(y.sum()), self.outcome.name)
+        assert found.intercept is not None
         return replace(found, intercept=found.intercept - math.log(self.exposure.high))

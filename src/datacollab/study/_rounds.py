@@ -1,0 +1,546 @@
+r"""Logistic and Poisson regression by rounds, with an intercept of each party that stays at home.
+
+In each round the parties add up the score U and the information I of the coefficients :math:`\beta` so far,
+
+.. math:: U = \sum_i x_i e_i, \quad I = \sum_i w_i (x_i - c)(x_i - c)^\top, \quad e_i = y_i - m(a + x_i^\top \beta)
+
+where a party's intercept a solves :math:`\sum_i e_i = 0` over its own rows, and c is the mean of its x weighted by w.
+The analyst adds :math:`I^{-1} U` to the coefficients: Newton's method on the likelihood in which a is profiled out.
+
+Adding a row r moves a, and with it the means of all other rows, all in one direction and together by the residual
+:math:`e_r` of the new row.  So U moves by :math:`(x_r - c') e_r`, with c' a mean of the others' x, and no more.  In I
+the row itself adds at most :math:`w_r |x_r - c|^2`.  The weights w are the derivatives of the means by a, and change by
+no more than the means do: they move I by :math:`|e_r|` times the largest variance of x.  Replacing a row does so twice.
+
+A party whose outcomes are all alike has U and I of 0: its intercept is infinite, and it tells nothing of ratios.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import expit
+
+from .._typing import FloatArray
+from ..errors import AgreementError, NumericalError
+from ..linalg import largest_noise
+from ..sums._statistic import RIDGE_MOVED, ResultTable, Statistic, StatisticResult, StudyTable, refuse_total
+from ._columns import (
+    FEWEST,
+    USUAL_NOISE,
+    CategoryColumn,
+    Column,
+    NumberColumn,
+    coefficient_names,
+    coefficient_widths,
+    design,
+)
+from ._rare_levels import too_few
+from ._ratios import RatioResult, try_columns
+
+# A rule of thumb for regressions on outcomes that are seen or not.
+_OUTCOMES_PER_COEFFICIENT = 10
+# The part of a round's budget that the information gets, whose noise decides whether there is a result: with it,
+# 1,000 rows with a tenth of events are enough for three columns, and intervals grow by 5 % at most.
+_OF_INFORMATION = 0.7
+# Times the largest eigenvalue of noise that the least of the information has to be: simulated intervals hold from 2 on.
+_LEAST_EIGENVALUE = 2.0
+# A level with less than a tenth of the outcomes that its rows would have, or of the others: few rounds do not tell such
+# a ratio from one without limit.
+_SEPARATED = 0.1
+# A step that is longer in its last round, in logarithms of a ratio across a column's range, has not come to rest: where
+# a ratio has no limit, each step is about 1.
+_LAST_STEP = 0.7
+# Logarithms of odds or rates at which a mean is 0 or 1 in double precision.
+_FARTHEST_INTERCEPT = 60.0
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class RoundsSoFar:
+    """The state of a regression after a round, which the analyst sends to the parties for the next one.
+
+    Attributes
+    ----------
+    n_done : int
+        Rounds that are done.
+    coefficients : tuple of float
+        Across the declared range of each column, by coefficient.
+    n_rows, n_outcomes : float
+        Of all parties, with the noise of the first round.
+    """
+
+    n_done: int
+    coefficients: tuple[float, ...]
+    n_rows: float
+    n_outcomes: float
+
+
+@dataclass(frozen=True, eq=False)
+class RoundResult(StatisticResult):
+    """The state after a round that is not the last."""
+
+    so_far: RoundsSoFar
+    n_rounds: int
+    noise_of_rows: float
+
+    @property
+    def complete(self) -> tuple[float, float]:
+        """Return the number of complete rows, and the standard deviation of its noise."""
+        return self.so_far.n_rows, self.noise_of_rows
+
+    def table(self) -> ResultTable:
+        """Return how far the regression has come."""
+        n = self.so_far.n_done
+        rows = [(f"{n} of {self.n_rounds}", f"about {self.so_far.n_rows:.0f}", f"about {self.so_far.n_outcomes:.0f}")]
+        return ResultTable(("round", "rows", "outcomes"), rows, "Ratios follow after the last round.")
+
+
+@dataclass(frozen=True)
+class _RegressionRound(Statistic):
+    """Score and information of one round, and the regression that follows from the last."""
+
+    columns: Sequence[Column]
+    outcome: CategoryColumn
+    n_rounds: int = 2
+    noise: float = USUAL_NOISE
+    before: RoundsSoFar | None = None
+
+    is_alone: ClassVar[bool] = True
+    of_ratios: ClassVar[str]
+    _has_others: ClassVar[bool]
+    """Whether rows without the outcome are as many as outcomes may be."""
+
+    def _check(self, *others: str) -> None:
+        what = type(self).__name__
+        names = [column.name for column in self.columns]
+        taken = {self.outcome.name, *others}
+        if not names or taken & set(names) or len(set(names)) < len(names):
+            raise AgreementError(f"{what}: expected columns other than {', '.join(sorted(taken))}, each once.")
+        if len(self.outcome.levels) != 2:
+            raise AgreementError(
+                f"{what}: the outcome {self.outcome.name!r} has {len(self.outcome.levels)} levels; expected two. Merge "
+                "the others."
+            )
+        if self.n_rounds < 1 or self._n_done >= self.n_rounds:
+            raise AgreementError(f"{what}: {self._n_done} of {self.n_rounds} rounds are done; expected fewer.")
+        if self.before is not None and len(self.before.coefficients) != len(self.names):
+            raise AgreementError(
+                f"{what}: there are {len(self.before.coefficients)} coefficients so far; expected {len(self.names)}."
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the name of each coefficient."""
+        return coefficient_names(self.columns)
+
+    @property
+    def _n_done(self) -> int:
+        return 0 if self.before is None else self.before.n_done
+
+    @property
+    def _is_first(self) -> bool:
+        return self.before is None
+
+    @property
+    def _are_levels(self) -> NDArray[np.bool_]:
+        """Return which coefficients are those of levels, shape (n_coefficients,)."""
+        each = ([isinstance(column, CategoryColumn)] * len(column.coefficient_names) for column in self.columns)
+        return np.concatenate([*each])
+
+    @property
+    def _n_counts(self) -> int:
+        """Return how many counts a message has: they are told once, in the first round."""
+        return self._is_first * (2 + int(self._are_levels.sum()))
+
+    @property
+    def _so_far(self) -> FloatArray:
+        if self.before is None:
+            return np.zeros(len(self.names))
+        return np.array(self.before.coefficients)
+
+    @property
+    def _diameter_squared(self) -> float:
+        """Return the largest squared distance of two rows: 1 for a number or two levels, 2 for more levels."""
+        return float(sum(min(len(column.coefficient_names), 2) for column in self.columns))
+
+    @property
+    def _largest_variance(self) -> float:
+        """Return the largest trace of a covariance of rows: 1/4 for a number or two levels, 1 - 1/k for k others."""
+        n_each = [len(column.coefficient_names) for column in self.columns]
+        return math.fsum(0.25 if n == 1 else 1 - 1 / n for n in n_each)
+
+    @property
+    def _information_moved(self) -> float:
+        """Return how far replacing one row moves I at most, in the Frobenius norm."""
+        # Both rows may have any residual e; what each adds or takes is positive, so that their norms add in squares.
+        e = np.linspace(0.0, 1.0, 1001)
+        moved = math.sqrt(2) * self._largest_weight(e) * self._diameter_squared + 2 * e * self._largest_variance
+        return float(moved.max())
+
+    @property
+    def _score_moved(self) -> float:
+        """Return how far replacing one row moves U at most."""
+        return 2 * math.sqrt(self._diameter_squared)
+
+    @abstractmethod
+    def _largest_weight(self, e: FloatArray) -> FloatArray:
+        """Return the largest weight of a row with a residual of this size."""
+
+    @property
+    def _unit(self) -> float:
+        """Return the noise of a round in numbers that a row moves by 1: the budget is that of all rounds together."""
+        return self.noise / RIDGE_MOVED * math.sqrt(self.n_rounds)
+
+    @property
+    def _of_information(self) -> float:
+        return self._unit * self._information_moved / math.sqrt(_OF_INFORMATION)
+
+    @property
+    def _of_score(self) -> float:
+        return self._unit * self._score_moved / math.sqrt(1 - _OF_INFORMATION)
+
+    @property
+    def spread(self) -> FloatArray:
+        """Return the standard deviation of the noise in each number of the total, shape (n_numbers,)."""
+        p = len(self.names)
+        i, j = np.triu_indices(p)
+        of_information = np.where(i == j, self._of_information, self._of_information / math.sqrt(2))
+        of_counts = np.full(self._n_counts, self.noise_of_rows)
+        return np.concatenate([of_counts, of_information, np.full(p, self._of_score)])
+
+    @property
+    def loss(self) -> float:
+        """Return how far replacing one row moves the numbers of all rounds at most, in units of the noise."""
+        # The noise of each round grows with the number of rounds, so that all together tell as much as one would.
+        n_categories = sum(isinstance(column, CategoryColumn) for column in self.columns)
+        # Rows and outcomes change by 1 each, and of each category two levels.
+        return math.hypot(RIDGE_MOVED / self.noise, math.sqrt(2 + 2 * n_categories) / self.noise_of_rows)
+
+    def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
+        """Return the complete rows themselves, one after the other: the intercept follows from all of them.
+
+        Each has x, y and the exposure, shape (n_complete * (n_coefficients + 2),).
+        """
+        y = self.outcome.indicators(table)
+        known = np.where(y.any(axis=1), y[:, 1], np.nan)
+        rows = np.column_stack([design(self.columns, table), known, self._exposure(table, len(known))])
+        return np.asarray(rows[~np.isnan(rows).any(axis=1)].ravel())
+
+    @abstractmethod
+    def _exposure(self, table: StudyTable, n_rows: int) -> FloatArray:
+        """Return the exposure of each row, shape (n_rows,)."""
+
+    def join(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Return the rows of both batches."""
+        return np.concatenate([first, second])
+
+    def finish(self, sums: FloatArray) -> FloatArray:
+        """Return a party's counts, in the first round, its information and its score, shape (n_numbers,).
+
+        The counts are those of rows, of outcomes, and of rows of each level but the first.
+        """
+        p = len(self.names)
+        rows = sums.reshape(-1, p + 2)
+        X = rows[:, :p]
+        y = rows[:, p]
+        i, j = np.triu_indices(p)
+        means, weights = self._means(X @ self._so_far, y, rows[:, p + 1])
+        total = weights.sum()
+        centred = X
+        if total > 0:
+            centred = X - (weights @ X) / total
+        information = (centred * weights[:, None]).T @ centred
+        score = X.T @ (y - means)
+        counts = np.concatenate([[len(y), y.sum()], X[:, self._are_levels].sum(axis=0)])[: self._n_counts]
+        return np.concatenate([counts, information[i, j], score])
+
+    def _means(self, eta: FloatArray, y: FloatArray, exposure: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return means and weights of the rows of a party, with the intercept at which means and outcomes agree."""
+        n_outcomes = float(y.sum())
+        if not 0 < n_outcomes < len(y):
+            # The intercept is infinite, and the outcome of each row follows from the party.
+            return y, np.zeros(len(y))
+
+        def excess(a: float) -> float:
+            return float(self._mean(a + eta, exposure).sum()) - n_outcomes
+
+        # At the ends, means are 0 or 1 in double precision, whatever the coefficients.
+        a = brentq(excess, -_FARTHEST_INTERCEPT - eta.max(), _FARTHEST_INTERCEPT - eta.min(), xtol=1e-13)
+        means = self._mean(a + eta, exposure)
+        return means, self._weight(means)
+
+    @abstractmethod
+    def _mean(self, eta: FloatArray, exposure: FloatArray) -> FloatArray:
+        """Return the mean of each row, from 0 to 1 and rising with eta, shape (n_rows,)."""
+
+    @abstractmethod
+    def _weight(self, means: FloatArray) -> FloatArray:
+        """Return the weight of each row, the derivative of its mean by the intercept, shape (n_rows,)."""
+
+    def _rarer(self, n_rows: float, n_outcomes: float) -> float:
+        """Return the number of outcomes that decides how much can be known."""
+        if self._has_others:
+            return min(n_outcomes, n_rows - n_outcomes)
+        return n_outcomes
+
+    def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> RoundResult | RatioResult:
+        """Return the state after this round, or ratios after the last.
+
+        It raises NumericalError if there are fewer than ten outcomes for each coefficient or rows of a level, if the
+        outcome nearly follows from a level, or if noise could decide.
+        """
+        p = len(self.names)
+        of_rows = noise * self.noise_of_rows
+        n_rows, n_outcomes = self._counts(total)
+        numbers = total[self._n_counts :]
+        i, j = np.triu_indices(p)
+        information = np.zeros((p, p))
+        information[i, j] = information[j, i] = numbers[: len(i)]
+        score = numbers[len(i) :]
+        of_information = noise * self._of_information
+        of_score = noise * self._of_score
+        self._check_total(n_rows, n_outcomes, information, score, noise)
+        rarer = self._rarer(n_rows, n_outcomes)
+        name = self.title.capitalize()
+        if rarer < _OUTCOMES_PER_COEFFICIENT * p - 3 * of_rows:
+            raise NumericalError(
+                f"{name}: {rarer:.0f} of the rarer outcome for {p} coefficients; expected {_OUTCOMES_PER_COEFFICIENT} "
+                "for each. Agree on fewer columns, or on more rows."
+            )
+        if self._is_first:
+            # At ratios of 1, all rows of a party have one weight: on average at most that of the whole.
+            of_row = float(self._weight(np.array(n_outcomes / n_rows)))
+            enough = FEWEST * (1 - FEWEST / n_rows) * of_row
+            if few := too_few(self.columns, information, enough, of_information):
+                raise NumericalError(f"{name}: {few}.")
+            self._refuse_separated(total[2 : self._n_counts], score, n_rows, n_outcomes)
+        least = float(scipy.linalg.eigvalsh(information)[0])
+        if least <= max(_LEAST_EIGENVALUE * of_information * math.sqrt(2 * p), 1e-10 * np.trace(information)):
+            raise NumericalError(
+                f"{name}: a column hardly varies within parties, or nearly follows from others, for as much noise and "
+                f"{rarer:.0f} of the rarer outcome. Agree on fewer columns, on narrower ranges, or on more rows."
+            )
+        inverse = scipy.linalg.inv(information)
+        step = inverse @ score
+        beta = self._so_far + step
+        n_done = self._n_done + 1
+        if n_done < self.n_rounds:
+            so_far = RoundsSoFar(n_done, tuple(beta.tolist()), n_rows, n_outcomes)
+            return RoundResult(so_far, self.n_rounds, of_rows)
+        # Noise E in I and f in U moves the coefficients by inv(I) (f - E step), to first order.
+        moved = of_score**2 * np.eye(p)
+        moved += of_information**2 / 2 * ((step @ step) * np.eye(p) + np.outer(step, step))
+        unit = 1 / coefficient_widths(self.columns)
+        scaled = np.outer(unit, unit) * (inverse @ (information + moved) @ inverse)
+        errors = np.sqrt(np.diag(scaled))
+        params = unit * beta
+        return RatioResult(
+            names=self.names,
+            params=params,
+            bse=errors,
+            covariance=scaled,
+            intercept=None,
+            tests=try_columns(self.columns, params, scaled),
+            inflation=errors / (unit * np.sqrt(np.diag(inverse))),
+            n_rows=n_rows,
+            noise_of_rows=of_rows,
+            n_outcomes=n_outcomes,
+            of_ratios=self.of_ratios,
+            note=(
+                f"Of {self.outcome.name}, in {self.n_rounds} rounds, with 95 % intervals and an intercept for each "
+                f"party, on about {n_rows:.0f} complete rows (noise {of_rows:.1f}) and {n_outcomes:.0f} outcomes. "
+                "Moments may tell rows of a level more closely."
+            ),
+            looks=self._restless(step, np.sqrt(np.diag(inverse))),
+        )
+
+    def _counts(self, total: FloatArray) -> tuple[float, float]:
+        if self.before is None:
+            return float(total[0]), float(total[1])
+        return self.before.n_rows, self.before.n_outcomes
+
+    def _check_total(
+        self, n_rows: float, n_outcomes: float, information: FloatArray, score: FloatArray, noise: float
+    ) -> None:
+        """Raise a ShareError if no rows have these sums."""
+        of_rows = noise * self.noise_of_rows
+        slack = largest_noise(1, of_rows)
+        if not -slack <= n_outcomes <= n_rows + largest_noise(1, math.sqrt(2) * of_rows):
+            refuse_total("there are fewer outcomes than none, or more than rows", self.title)
+        p = len(score)
+        most = max(self._rarer(n_rows, n_outcomes), 0.0) + slack
+        of_information = noise * self._of_information
+        if scipy.linalg.eigvalsh(information)[0] < -largest_noise(p, of_information) - _ROUNDING:
+            refuse_total("a square is below zero", self.title)
+        # Weights, and means of either outcome, add up to the rarer outcome at most, and a range is 1 wide.
+        if np.diag(information).max() > most / 4 + largest_noise(1, of_information) + _ROUNDING:
+            refuse_total("a column varies more than its declared range allows", self.title)
+        if np.abs(score).max() > most + largest_noise(1, noise * self._of_score) + _ROUNDING:
+            refuse_total("outcomes are farther from their means than their number allows", self.title)
+
+    def _refuse_separated(self, of_levels: FloatArray, score: FloatArray, n_rows: float, n_outcomes: float) -> None:
+        """Raise NumericalError if a level has hardly any outcomes, or hardly any others."""
+        # At ratios of 1, the score of a level is its outcomes beyond those that its rows would have.
+        expected = of_levels * n_outcomes / n_rows
+        beyond = score[self._are_levels]
+        separated = expected + beyond < _SEPARATED * expected
+        if self._has_others:
+            others = of_levels - expected
+            separated |= others - beyond < _SEPARATED * others
+        if separated.any():
+            names = np.array(self.names)[self._are_levels]
+            raise NumericalError(
+                f"{self.title.capitalize()}: the outcome nearly follows from {names[int(separated.argmax())]} "
+                "(separation): its ratio has no limit. Merge the level with another, or leave out the column."
+            )
+
+    def _restless(self, step: FloatArray, errors: FloatArray) -> tuple[str, ...]:
+        """Return which coefficients moved so far in the last round that one more would move them again."""
+        moving = [
+            name
+            for name, length, error in zip(self.names, np.abs(step), errors, strict=True)
+            if length > max(_LAST_STEP, 2 * error)
+        ]
+        if not moving:
+            return ()
+        return (
+            f"{', '.join(moving)} had not come to rest after {self.n_rounds} rounds: the ratio is probably farther "
+            "from 1 than it says. Agree on a round more with new rows.",
+        )
+
+
+@dataclass(frozen=True)
+class LogisticRound(_RegressionRound):
+    """One round of a logistic regression with an intercept of each party, which stays there.
+
+    Rows with a missing entry are left out.  Numbers are clipped to their declared ranges.
+
+    Parameters
+    ----------
+    columns : sequence of NumberColumn and CategoryColumn
+        A category has a coefficient for each level but the first.
+    outcome : CategoryColumn
+        Of two levels: odds are of the second.
+    n_rounds : int, default=2
+        With two, coefficients are within a tenth of a standard error of the maximum likelihood; more share its noise.
+    noise : float
+        Of all rounds together: a row is hidden about as well as by this noise in `RidgeSums`.
+    before : RoundsSoFar, optional
+        The state after the rounds before this one.
+
+    Raises
+    ------
+    AgreementError
+        If the outcome has other than two levels or is one of the columns, or all rounds are done.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dataclasses import replace
+    >>> from datacollab.study import CategoryColumn, LogisticRound
+    >>> drug, died = CategoryColumn("drug", ["old", "new"]), CategoryColumn("died", ["no", "yes"])
+    >>> table = {"drug": np.repeat(["old", "new"], 100)}
+    >>> table["died"] = np.repeat(["no", "yes", "no", "yes"], [60, 40, 80, 20])
+    >>> round = LogisticRound([drug], died, n_rounds=5)
+    >>> for _ in range(4):
+    ...     state = round.result(round.part(table), n_parties=1, noise=0.0).so_far
+    ...     round = replace(round, before=state)
+    >>> np.exp(round.result(round.part(table), n_parties=1, noise=0.0).params).round(6)  # (20 / 80) / (40 / 60)
+    array([0.375])
+    """
+
+    title: ClassVar[str] = "logistic regression"
+    tells: ClassVar[str] = (
+        "how the odds of the outcome change with the other columns, within parties, after each round; and more closely "
+        "than counts do, how many rows each level has, and how many of them have the outcome"
+    )
+    of_ratios: ClassVar[str] = "odds ratio"
+    _has_others: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        self._check()
+
+    def _largest_weight(self, e: FloatArray) -> FloatArray:
+        return e * (1 - e)
+
+    def _exposure(self, table: StudyTable, n_rows: int) -> FloatArray:
+        return np.ones(n_rows)
+
+    def _mean(self, eta: FloatArray, exposure: FloatArray) -> FloatArray:
+        return np.asarray(expit(eta))
+
+    def _weight(self, means: FloatArray) -> FloatArray:
+        return np.asarray(means * (1 - means))
+
+
+@dataclass(frozen=True)
+class PoissonRound(_RegressionRound):
+    """One round of a Poisson regression of events by time under observation, with an intercept of each party.
+
+    Rows with a missing entry, or without time under observation, are left out.  A row has one event at most.  Its mean
+    is that of the rate up to one half, and below 1 beyond: that bounds how far one row moves the sums.
+
+    Parameters
+    ----------
+    exposure : NumberColumn
+        Time under observation from 0 to its declared longest; of a longer one this part counts, without its event.
+    columns, outcome, n_rounds, noise, before
+        As of `LogisticRound`; the second level of the outcome is the event.
+
+    Raises
+    ------
+    AgreementError
+        As of `LogisticRound`, or if the exposure does not begin at 0.
+    """
+
+    exposure: NumberColumn = field(kw_only=True)
+
+    title: ClassVar[str] = "poisson regression"
+    tells: ClassVar[str] = (
+        "how the rate of events changes with the other columns, within parties, after each round; and more closely "
+        "than counts do, how many events each level has"
+    )
+    of_ratios: ClassVar[str] = "rate ratio"
+    _has_others: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        self._check(self.exposure.name)
+        if self.exposure.low != 0:
+            raise AgreementError(
+                f"PoissonRound: expected an exposure {self.exposure.name!r} from 0; got {self.exposure.low:g}."
+            )
+
+    def _largest_weight(self, e: FloatArray) -> FloatArray:
+        return np.minimum(e, 1 - e)
+
+    def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
+        """Return the complete rows themselves; see `LogisticRound`."""
+        time = self.exposure.numbers(table)
+        seen = self.outcome.indicators(table)
+        # An event after the longest time was not seen in the time that counts.
+        is_late = (time > self.exposure.high) & seen.any(axis=1)
+        event = np.where(seen.any(axis=1), seen[:, 1] & ~is_late, np.nan)
+        levels = np.array([*self.outcome.levels, None], dtype=object)
+        place = np.where(np.isnan(event), 2, np.nan_to_num(event)).astype(int)
+        return super().add_up({**table, self.outcome.name: levels[place]}, secret)
+
+    def _exposure(self, table: StudyTable, n_rows: int) -> FloatArray:
+        time = self.exposure.scale(table) + 0.5
+        return np.where(time > 0, time, np.nan)
+
+    def _mean(self, eta: FloatArray, exposure: FloatArray) -> FloatArray:
+        expected = np.exp(np.clip(eta, -_FARTHEST_INTERCEPT, _FARTHEST_INTERCEPT)) * exposure
+        # Beyond one half they approach 1, as fast as weights allow that change no faster than the means.
+        return np.where(expected <= 0.5, expected, 1 - 0.25 / np.maximum(expected, 0.5))
+
+    def _weight(self, means: FloatArray) -> FloatArray:
+        return np.minimum(means, 1 - means)

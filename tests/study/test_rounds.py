@@ -1,0 +1,220 @@
+"""Logistic and Poisson regression by rounds: maximum likelihood in the end, and what one row can move."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from datacollab.errors import AgreementError, NumericalError, ShareError
+from datacollab.study import CategoryColumn, LogisticRound, NumberColumn, PoissonRound, RoundsSoFar, StudyPlan
+from datacollab.sums import MaskKey
+
+AGE = NumberColumn("age", 20, 80)
+STAGE = CategoryColumn("stage", ["I", "II", "III"])
+DIED = CategoryColumn("died", ["no", "yes"])
+YEARS = NumberColumn("years", 0, 5)
+SIZES = (300, 200, 60)
+
+
+def make_parties(*, seed=0, sizes=SIZES, base=-1.0, is_rate=False):
+    """Return tables of parties whose outcomes differ by party, age and stage."""
+    rng = np.random.default_rng(seed)
+    tables = []
+    for n in sizes:
+        age = np.clip(rng.normal(50, 10, n), 20, 80)
+        stage = rng.choice(["I", "II", "III"], n, p=[0.5, 0.3, 0.2])
+        eta = base + 0.5 * rng.normal() + 0.03 * (age - 50) + 0.6 * (stage == "II") + 1.1 * (stage == "III")
+        table = {"age": age, "stage": stage}
+        if is_rate:
+            time = rng.exponential(np.exp(-eta))
+            end = rng.uniform(0.2, 1.0, n)
+            table["years"] = np.minimum(time, end)
+            died = time <= end
+        else:
+            died = rng.random(n) < 1 / (1 + np.exp(-eta))
+        tables.append(table | {"died": np.where(died, "yes", "no")})
+    return tables
+
+
+def run(statistic, tables, *, noise=0.0, rng=None):
+    """Return the result of all rounds, with Gaussian noise in each total."""
+    for _ in range(statistic.n_rounds):
+        total = np.sum([statistic.part(each) for each in tables], axis=0)
+        if noise:
+            total = total + rng.normal(size=len(total)) * statistic.spread_at(noise)
+        result = statistic.result(total, n_parties=len(tables), noise=noise)
+        statistic = replace(statistic, before=getattr(result, "so_far", None))
+    return result
+
+
+def fit_pooled(tables, *, is_rate=False):
+    """Return coefficients and errors of statsmodels on all rows together, with an indicator of each party."""
+    party = np.repeat(np.arange(len(tables)), [len(each["age"]) for each in tables])
+    whole = {name: np.concatenate([each[name] for each in tables]) for name in tables[0]}
+    X = np.column_stack([whole["age"], whole["stage"] == "II", whole["stage"] == "III", np.eye(len(tables))[party]])
+    family = sm.families.Poisson() if is_rate else sm.families.Binomial()
+    exposure = whole["years"] if is_rate else None
+    found = sm.GLM(whole["died"] == "yes", X, family=family, exposure=exposure).fit(tol=1e-14)
+    return found.params[:3], found.bse[:3]
+
+
+LOGISTIC = LogisticRound([AGE, STAGE], DIED)
+POISSON = PoissonRound([AGE, STAGE], DIED, exposure=YEARS)
+
+
+@pytest.mark.parametrize(("n_rounds", "apart"), [(2, 0.15), (3, 0.01), (4, 1e-4), (6, 1e-6)])
+def test_rounds_end_at_the_maximum_likelihood_of_all_rows_with_an_indicator_of_each_party(n_rounds, apart):
+    tables = make_parties()
+    params, errors = fit_pooled(tables)
+    found = run(replace(LOGISTIC, n_rounds=n_rounds), tables)
+    assert np.abs((found.params - params) / errors).max() < apart
+    np.testing.assert_allclose(found.bse, errors, rtol=max(apart, 1e-4))
+    assert found.inflation == pytest.approx(np.ones(3))
+
+
+@pytest.mark.parametrize(("n_rounds", "apart"), [(2, 0.3), (4, 1e-3), (8, 1e-6)])
+def test_rates_end_there_as_well_where_all_means_are_below_one_half(n_rounds, apart):
+    tables = make_parties(base=-2.5, is_rate=True, sizes=(600, 500, 400))
+    params, errors = fit_pooled(tables, is_rate=True)
+    found = run(replace(POISSON, n_rounds=n_rounds), tables)
+    assert np.abs((found.params - params) / errors).max() < apart
+    np.testing.assert_allclose(found.bse, errors, rtol=max(apart, 1e-4))
+
+
+def test_a_party_whose_outcomes_are_all_alike_tells_its_rows_and_nothing_else():
+    table = make_parties(sizes=(80,))[0]
+    for outcome, n_outcomes in (("no", 0), ("yes", 80)):
+        part = LOGISTIC.part(table | {"died": np.repeat(outcome, 80)})
+        assert part[:4].tolist() == [80, n_outcomes, (table["stage"] == "II").sum(), (table["stage"] == "III").sum()]
+        assert not part[4:].any()
+
+
+def test_batches_of_rows_give_what_all_rows_give():
+    table = make_parties(sizes=(90,))[0]
+    parts = [
+        LOGISTIC.add_up({name: own[rows] for name, own in table.items()}, b"") for rows in (slice(40), slice(40, 90))
+    ]
+    np.testing.assert_allclose(LOGISTIC.finish(LOGISTIC.join(*parts)), LOGISTIC.part(table))
+
+
+def test_rows_with_gaps_or_without_time_are_left_out_and_late_events_count_as_time():
+    table = make_parties(is_rate=True, sizes=(60,))[0]
+    table["years"][:3] = [0.0, 9.0, 9.0]
+    table["died"][:3] = ["yes", "yes", "no"]
+    table["age"][3] = np.nan
+    whole = POISSON.part(table)
+    late = {name: own[[1, 2, *range(4, 60)]].copy() for name, own in table.items()}
+    late["years"][:2] = 5.0
+    late["died"][0] = "no"
+    np.testing.assert_allclose(whole, POISSON.part(late))
+
+
+rows = st.tuples(st.floats(20, 80), st.sampled_from(["I", "II", "III"]), st.booleans(), st.floats(0.01, 5))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(rows, min_size=2, max_size=12),
+    rows,
+    st.lists(st.floats(-8, 8), min_size=3, max_size=3),
+    st.sampled_from([LOGISTIC, POISSON]),
+)
+def test_replacing_a_row_moves_a_round_by_no_more_than_the_noise_was_made_for(own, other, coefficients, statistic):
+    def table_of(listed):
+        age, stage, died, years = zip(*listed, strict=True)
+        return {"age": age, "stage": stage, "died": np.where(died, "yes", "no"), "years": years}
+
+    first = replace(statistic, n_rounds=1)
+    later = replace(statistic, n_rounds=2, before=RoundsSoFar(1, tuple(coefficients), 100.0, 50.0))
+    for each in (first, later):
+        moved = each.part(table_of([other, *own[1:]])) - each.part(table_of(own))
+        # All rounds together may tell what `loss` says, and each its part of that.
+        assert np.linalg.norm(moved / each.spread) <= each.loss / np.sqrt(each.n_rounds) + 1e-6
+
+
+def test_all_rounds_together_have_the_noise_of_one():
+    losses = [replace(LOGISTIC, n_rounds=n).loss for n in (1, 2, 4)]
+    assert losses == pytest.approx([losses[0]] * 3)
+    spreads = [replace(LOGISTIC, n_rounds=n).spread[4:] for n in (1, 4)]
+    np.testing.assert_allclose(spreads[1], 2 * spreads[0])
+
+
+def test_a_plan_runs_a_round_under_masks_and_the_next_one_under_others():
+    tables = make_parties(sizes=(700, 600, 500))
+    names = ["north", "south", "west"]
+    contexts = []
+    statistic = LOGISTIC
+    for _ in range(2):
+        keys = {name: MaskKey.generate() for name in names}
+        plan = StudyPlan({name: key.public for name, key in keys.items()}, [statistic])
+        messages = [plan.message(name, table, keys[name]) for name, table in zip(names, tables, strict=True)]
+        (result,) = plan.results(messages)
+        contexts.append(plan.agreed.context)
+        statistic = replace(statistic, before=getattr(result, "so_far", None))
+    assert contexts[0] != contexts[1]
+    params, errors = fit_pooled(tables)
+    assert (np.abs(result.params - params) < 2 * errors).all()
+    assert "an intercept for each party" in result.table().note
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda table: table | {"died": np.where(table["stage"] == "III", "no", table["died"])}, "stage=III"),
+        (
+            lambda table: table | {"stage": np.where(table["stage"] == "III", "II", table["stage"])},
+            "stage=III has fewer",
+        ),
+        (
+            lambda table: table | {"died": np.where(np.arange(len(table["died"])) % 30, "no", table["died"])},
+            "of the rarer outcome for 3 coefficients",
+        ),
+        (lambda table: table | {"age": np.full(len(table["age"]), 50.0)}, "hardly varies"),
+    ],
+)
+def test_a_regression_that_cannot_be_had_is_refused_in_its_first_round(change, says):
+    tables = [change(each) for each in make_parties()]
+    with pytest.raises(NumericalError, match=says):
+        run(replace(LOGISTIC, n_rounds=2), tables, noise=1.0, rng=np.random.default_rng(1))
+
+
+def test_a_ratio_that_had_not_come_to_rest_is_named():
+    rng = np.random.default_rng(3)
+    stage = rng.choice(["I", "II", "III"], 2000)
+    died = rng.random(2000) < np.where(stage == "III", 0.9, 0.05)
+    tables = [{"age": rng.uniform(20, 80, 2000), "stage": stage, "died": np.where(died, "yes", "no")}]
+    assert any("stage=III had not come to rest" in each for each in run(LOGISTIC, tables).cautions)
+    assert not run(replace(LOGISTIC, n_rounds=5), tables).cautions
+
+
+@pytest.mark.parametrize(
+    ("places", "value", "says"),
+    [
+        (slice(1, 2), 1e4, "more than rows"),
+        (slice(1, 2), -100.0, "fewer outcomes than none"),
+        (slice(4, 5), -50.0, "below zero"),
+        (slice(4, 5), 5e3, "varies more than its declared range"),
+        (slice(-1, None), 1e4, "farther from their means"),
+    ],
+)
+def test_totals_that_no_rows_have_are_refused(places, value, says):
+    total = np.sum([LOGISTIC.part(each) for each in make_parties()], axis=0)
+    total[places] = value
+    with pytest.raises(ShareError, match=says):
+        LOGISTIC.result(total, n_parties=3)
+
+
+def test_what_cannot_be_agreed_on_is_refused():
+    with pytest.raises(AgreementError, match="two"):
+        LogisticRound([AGE], STAGE)
+    with pytest.raises(AgreementError, match="other than died"):
+        LogisticRound([AGE, DIED], DIED)
+    with pytest.raises(AgreementError, match="2 of 2 rounds are done"):
+        replace(LOGISTIC, before=RoundsSoFar(2, (0.0, 0.0, 0.0), 100.0, 50.0))
+    with pytest.raises(AgreementError, match="2 coefficients so far; expected 3"):
+        replace(LOGISTIC, before=RoundsSoFar(1, (0.0, 0.0), 100.0, 50.0))
+    with pytest.raises(AgreementError, match="from 0"):
+        PoissonRound([AGE], DIED, exposure=NumberColumn("years", 1, 5))
