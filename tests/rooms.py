@@ -93,19 +93,22 @@ FOLDER = {
     ),
 }
 BY_SUMS = {
-    "by_sums.plan": Room("What a project's parties add up.", "plan_of", ("sums", "study", "agreement")),
+    "by_sums.rounds": Room("The analyst's request for a round.", "NextRound", ("bundle", "study", "agreement")),
+    "by_sums.plan": Room(
+        "What a project's parties add up.", "plan_of", ("sums", "study", "agreement", "by_sums.rounds")
+    ),
     "by_sums.party": Room(
         "Add up, mask, share; the one model.",
         "SumsAtParty",
         (
             *("linalg", "bundle", "table", "anchor", "sums", "study", "own", "agreement", "folder.table_codes"),
-            *("folder.ledger", "folder.party", "by_sums.plan"),
+            *("folder.ledger", "folder.party", "by_sums.rounds", "by_sums.plan"),
         ),
     ),
     "by_sums.analyst": Room(
         "The total, its model and its tables.",
         "SumsAtAnalyst",
-        ("linalg", "bundle", "sums", "study", "agreement", "folder.analyst", "by_sums.plan"),
+        ("linalg", "bundle", "sums", "study", "agreement", "folder.analyst", "by_sums.rounds", "by_sums.plan"),
     ),
 }
 BY_ROWS = {
@@ -140,7 +143,7 @@ STEPS = {
         "AnalystFolder",
         (
             *("bundle", "sums", "analyst", "effects", "agreement", "folder.log", "folder.analyst"),
-            *("by_sums.analyst", "by_rows.analyst"),
+            *("by_sums.rounds", "by_sums.analyst", "by_rows.analyst"),
         ),
     ),
 }

@@ -16,7 +16,7 @@ from ..table import Column, ColumnFinding, Diagnosis, diagnose, rare_classes, ta
 from ._draft_options import DraftOptions
 from ._draft_task import draft_task, target_findings, trim_tail, widen_range
 from ._project import AnchorRecipe, Project, usual_components
-from ._sharing import ANALYST, Sharing, are_declared_alike
+from ._sharing import ANALYST, Sharing, are_declared_alike, may_take_rounds
 
 _USUAL_ANCHORS = 1000
 _MOST_UNFLAGGED = MOST_OUTSIDE / 5
@@ -110,6 +110,9 @@ def _draft_sharing(
     of_study: dict[str, Any] = {}
     if options.statistics:
         of_study = {"statistics": tuple(options.statistics), "outcome": options.explained}
+        # Counts by pattern are for categories; by rounds, numbers explain as they are.
+        if may_take_rounds(options.statistics) and not all(column.levels for column in columns):
+            of_study["rounds"] = 2
     return Sharing(
         mask_keys=dict(mask_keys),
         entities={each: each for each in (*mask_keys, ANALYST)},

@@ -80,8 +80,7 @@ class DraftOptions:
         """Whether a regression explains the target, which has to be a number then."""
         has_target = self.target is not None and not self.classes
         # Classes were given on purpose, and are no number.
-        of_numbers = {"least squares", "poisson regression"}
-        return has_target and self.explained is None and not of_numbers.isdisjoint(self.statistics)
+        return has_target and self.explained is None and "least squares" in self.statistics
 
     @property
     def is_model_of_sums(self) -> bool:

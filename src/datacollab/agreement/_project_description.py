@@ -101,6 +101,8 @@ def sharing_lines(project: Project) -> list[str]:
         line += f"; {sharing.outcome} is the outcome"
     if sharing.factors is not None:
         line += f"; {', '.join(sharing.factors)} explain in a logistic or Poisson regression"
+    if sharing.rounds is not None:
+        line += f"; {sharing.rounds} rounds, with an intercept of each party"
     if sharing.epsilon is not None:
         line += f"; noise enough for an epsilon of {sharing.epsilon:g}"
     lines = [line]

@@ -22,6 +22,7 @@ _APOSTROPHES = "'`\u00b4\u02bc\u2018\u2019\u2032"  # quotation marks, accents, a
 _ENTITIES_WITHOUT_WARNING = 5
 _FEWEST_ENTITIES = 3
 _LIMITS = {"noise": (0.03, 100.0), "epsilon": (0.01, 100.0), "n_components": (2, 1000), "run": (1, None)}
+_LIMITS |= {"rounds": (2, 6)}
 """The least and the most of each number; with less noise than .03 a total tells rows."""
 _METHODS = ("sample", "uniform")
 _RIDGE = "ridge regression"
@@ -53,6 +54,11 @@ _GROUPED = ("description", "survival", "effect")
 ERRORS = ("robust", "classical")
 
 
+def may_take_rounds(statistics: Sequence[str]) -> bool:
+    """Return whether these statistics are one regression that may have rounds."""
+    return len(statistics) == 1 and statistics[0] in _OF_FACTORS
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sharing:
     """The settings of sums under masks; a project without it shares rows."""
@@ -62,6 +68,7 @@ class Sharing:
         "by",
         "outcome",
         "factors",
+        "rounds",
         "errors",
         "cluster",
         "noise",
@@ -88,7 +95,10 @@ class Sharing:
     """A column of numbers that least squares or Poisson regression explain, and the effect is on, if the task has none
     of its own."""
     factors: tuple[str, ...] | None = None
-    """The columns of categories that explain in a logistic or Poisson regression; all, if left out."""
+    """The columns that explain in a logistic or Poisson regression; all, if left out."""
+    rounds: int | None = None
+    """Rounds of a logistic or Poisson regression, from 2 to 6, with an intercept of each party; numbers explain, too.
+    Without it, one message has counts by pattern of categories."""
     errors: str | None = None
     """Standard errors of least squares: "robust", also if left out, or "classical"."""
     cluster: str | None = None
@@ -140,6 +150,8 @@ class Sharing:
         fault = f"expected {_RIDGE} alone, or some of {join_names(STUDY)}, each once."
         refuse_if(self.statistics != (_RIDGE,) and not self.is_study, where, fault)
         check_choice("[sharing], errors", self.errors or ERRORS[0], ERRORS)
+        fault = f"they are for {' or '.join(_OF_FACTORS)}, alone in its project. Remove other statistics, or the entry."
+        refuse_if(self.rounds is not None and not may_take_rounds(self.statistics), "[sharing], rounds", fault)
 
     def _check_purposes(self) -> None:
         """Refuse entries that serve statistics which are not asked for."""
@@ -173,6 +185,11 @@ class Sharing:
     def is_study(self) -> bool:
         """Whether statistics of a study are added up, which make no model."""
         return 0 < len(set(self.statistics)) == len(self.statistics) and set(self.statistics) <= set(STUDY)
+
+    @property
+    def n_rounds(self) -> int:
+        """How many messages each party sends, one after the other."""
+        return self.rounds or 1
 
     @property
     def has_map(self) -> bool:
@@ -310,8 +327,8 @@ def _check_model(sharing: Sharing, columns: Sequence[Column]) -> None:
 
 
 def find_factors(sharing: Sharing, task: Task, columns: Sequence[Column]) -> dict[str, int]:
-    """Return the levels of each column that explains in a logistic or Poisson regression, by name."""
-    n_levels = {each.name: len(each.levels) for each in columns if each.levels}
+    """Return the levels of each column that explains in a logistic or Poisson regression, by name; 1 for a number."""
+    n_levels = {each.name: max(len(each.levels), 1) for each in columns if each.levels or sharing.rounds is not None}
     if task.treatment:
         n_levels[task.treatment] = 2
     return {name: n for name, n in n_levels.items() if sharing.factors is None or name in sharing.factors}
@@ -324,8 +341,12 @@ def _check_factors(sharing: Sharing, task: Task, columns: Sequence[Column]) -> N
     where = "[sharing], factors"
     factors = find_factors(sharing, task, columns)
     strange = join_names(repr(each) for each in sharing.factors or () if each not in factors)
-    refuse_if(strange, where, f"{strange} is no column of categories. Name such columns; cut numbers into bands first.")
-    refuse_if(not factors, where, "there is no column of categories to explain by. Cut a number into bands.")
+    way_on = "Cut a number into bands, or write rounds = 2, with which numbers explain as they are."
+    refuse_if(strange, where, f"{strange} is no column of categories. {way_on}")
+    refuse_if(not factors, where, f"there is no column of categories to explain by. {way_on}")
+    # By rounds there are no patterns, but a coefficient for each level.
+    if sharing.rounds is not None:
+        return
     n_patterns = math.prod(factors.values())
     refuse_if(
         n_patterns > MOST_PATTERNS,
@@ -387,6 +408,11 @@ def sharing_sentences(sharing: Sharing) -> list[str]:
         sentences.append(
             f"Only {len(by_entity)} legal entities take part: if all but one of them work together, they learn what "
             f"the last one added. From {_ENTITIES_WITHOUT_WARNING} on the risk is smaller."
+        )
+    if sharing.rounds is not None:
+        sentences.append(
+            f"This is the first of {sharing.rounds} rounds, and a yes is for all of them. In each further one the "
+            "analyst sends the coefficients so far, and the same rows answer. The noise stated is that of all together."
         )
     sentences += [
         f"Parties {join_names(names)} are one legal entity, and hide one another's rows from nobody within it."

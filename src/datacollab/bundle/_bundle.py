@@ -29,6 +29,7 @@ KINDS = (
     "datacollab.party-state",
     "datacollab.collaboration",
     "datacollab.masked-sum",
+    "datacollab.round",
     "datacollab.sums-model",
     "datacollab.withdrawal",
 )

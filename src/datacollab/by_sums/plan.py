@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,15 +19,19 @@ from ..study import (
     GroupedLogistic,
     GroupedPoisson,
     LeastSquares,
+    LogisticRound,
     ModelValidation,
     NumberColumn,
+    PoissonRound,
     RidgeRegression,
+    RoundsSoFar,
     Statistic,
     StudyPlan,
     Survival,
 )
 from ..sums import RidgeSums, read_mask_card
 from ..sums._recommended import recommended
+from .rounds import NextRound
 
 __all__ = ["DELTA", "fewest_rows", "plan_of", "purpose_of_model", "study_columns", "study_statistics", "study_table"]
 
@@ -52,8 +57,11 @@ def study_columns(project: Project) -> dict[str, NumberColumn | CategoryColumn]:
     return columns | {number: NumberColumn(number, low, task.maximum)}
 
 
-def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
-    """Return the statistics that a project's parties add up; some need the columns of its common map."""
+def study_statistics(project: Project, *, n_components: int, so_far: RoundsSoFar | None = None) -> list[Statistic]:
+    """Return the statistics that a project's parties add up; some need the columns of its common map.
+
+    `so_far` is the state after the rounds before, in a round after the first.
+    """
     sharing = project.sums
     if not sharing.is_study:
         return [_ridge_regression(project, n_components)]
@@ -87,10 +95,11 @@ def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
     if "additive hazards" in sharing.statistics:
         assert isinstance(time, NumberColumn)
         made.append(AdditiveHazards(time, task.event, explaining, noise=noise))
+    if sharing.rounds is not None:
+        return [_regression_round(project, columns, so_far)]
     factors: list[Any] = [columns[name] for name in find_factors(sharing, task, project.columns)]
     if "logistic regression" in sharing.statistics:
-        without = next(each for each in task.classes if each != task.positive)
-        made.append(GroupedLogistic(factors, CategoryColumn(task.target, (without, task.positive))))
+        made.append(GroupedLogistic(factors, _sought_last(task)))
     if "poisson regression" in sharing.statistics:
         event = columns[task.event]
         assert isinstance(event, CategoryColumn)
@@ -111,10 +120,32 @@ def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
     return made
 
 
+def _regression_round(
+    project: Project, columns: Mapping[str, NumberColumn | CategoryColumn], so_far: RoundsSoFar | None
+) -> LogisticRound | PoissonRound:
+    """Return a round of the regression that a project asks for; it is alone in its message."""
+    sharing = project.sums
+    task = project.task
+    explaining = [columns[name] for name in find_factors(sharing, task, project.columns)]
+    n_rounds = sharing.n_rounds
+    if "logistic regression" in sharing.statistics:
+        return LogisticRound(explaining, _sought_last(task), n_rounds, sharing.noise, so_far)
+    event = columns[task.event]
+    time = columns[task.time]
+    assert isinstance(event, CategoryColumn)
+    assert isinstance(time, NumberColumn)
+    return PoissonRound(explaining, event, n_rounds, sharing.noise, so_far, exposure=time)
+
+
+def _sought_last(task: Task) -> CategoryColumn:
+    """Return a target of two classes, the sought one last."""
+    return CategoryColumn(task.target, sorted(task.classes, key=lambda each: each == task.positive))
+
+
 def _yes_or_no(task: Task) -> CategoryColumn:
     """Return the outcome of a published model: the sought class last, or a number that is 0 or 1."""
     if task.classes:
-        return CategoryColumn(task.target, sorted(task.classes, key=lambda each: each == task.positive))
+        return _sought_last(task)
     return CategoryColumn(task.target or task.outcome, (0, 1))
 
 
@@ -172,8 +203,13 @@ def fewest_rows(project: Project) -> int:
     return max(_FEWEST_OWN_ROWS, project.min_rows)
 
 
-def plan_of(project: Project, *, anchor_commitment: str, n_components: int) -> StudyPlan:
-    """Return the plan of a project that shares sums; its context depends on the whole agreement."""
+def plan_of(
+    project: Project, *, anchor_commitment: str, n_components: int, next_round: NextRound | None = None
+) -> StudyPlan:
+    """Return the plan of a project that shares sums, in its first round or a later one.
+
+    Its context, on which masks depend, depends on the whole agreement, and in a later round on all rounds before.
+    """
     sharing = project.sums
     # Each card carries its party's signature: the project's owner cannot put in a key of its own.
     roster: dict[str | int, bytes] = {
@@ -186,7 +222,11 @@ def plan_of(project: Project, *, anchor_commitment: str, n_components: int) -> S
         "purpose": project.purpose,
         "columns": list(project.feature_names),
     }
-    statistics = study_statistics(project, n_components=n_components)
+    so_far = None
+    if next_round is not None:
+        so_far = next_round.so_far
+        facts["round"] = next_round.facts()
+    statistics = study_statistics(project, n_components=n_components, so_far=so_far)
     return StudyPlan(roster, statistics, facts=facts, epsilon=sharing.epsilon, delta=DELTA)
 
 

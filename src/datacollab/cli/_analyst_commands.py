@@ -8,7 +8,16 @@ from typing import Any
 import typer
 
 from ..folder.step_table import ranking_rows
-from ..steps.analyst import EFFECT_FILES, STUDY_FILES, AnalystFolder, Integration, Score, SumsIntegration, effect_of
+from ..steps.analyst import (
+    EFFECT_FILES,
+    ROUND_FILE,
+    STUDY_FILES,
+    AnalystFolder,
+    Integration,
+    Score,
+    SumsIntegration,
+    effect_of,
+)
 from ._command import WorkFolder, load_key, sending
 from ._output import Report, show_rows
 from ._progress import shown_progress
@@ -141,6 +150,9 @@ def _show_study(result: SumsIntegration, path: Path, report: Report) -> None:
             report.line(f"  {cells}".rstrip())
     for caution in result.cautions:
         report.line(f"\nLook here first. {caution}")
+    if result.asks_again:
+        report.line(f"\n{path / 'outbox' / ROUND_FILE}: {sending(path, 'all parties')}")
+        return
     report.line(f"\n{' and '.join(str(path / name) for name in STUDY_FILES)} say the same.")
 
 

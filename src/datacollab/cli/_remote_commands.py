@@ -137,6 +137,8 @@ def next_commands(folder: Path, lying: Mapping[str, str], *, is_analyst: bool) -
         verb = ("analyst", "init") if is_analyst else ("party", "join")
         commands.append((*verb, project, *by_kind.get("anchor", ())))
     commands += [("analyst", "integrate", *by_kind[kind]) for kind in ("share", "sums") if kind in by_kind]
+    # The table is the party's own: the same as in the first round.
+    commands += [("party", "share", "TABLE", "--round", path) for path in by_kind.get("round", ())]
     alone = {"model": "install", "sums-model": "install", "answers": "distil"}
     commands += [("party", verb, path) for kind, verb in alone.items() for path in by_kind.get(kind, ())]
     return [shlex.join(["datacollab", *words, *folder_words(folder)]) for words in commands]

@@ -50,6 +50,8 @@ class LedgerEntry:
     """Public keys of the parties with rows in the total, by name."""
     table: TableCodes = field(repr=False)
     """Keyed codes of its rows."""
+    round: int = 1
+    """Of the agreement's rounds, which are announced together and have one noise."""
 
 
 def joint_noise(entries: Iterable[LedgerEntry]) -> float:
@@ -116,15 +118,18 @@ class Ledger:
         `fewest`; as many as the smaller table has are enough, as they are hidden as well as that table.
 
         Another statistic of exactly the same rows is allowed among the same parties, by their keys: with another roster
-        the difference of both totals would be the sums of one party.  Totals of `void` agreements are left out: they
-        will never be made, as one of their parties has left.  ``ALREADY_SHARED`` is raised if the sum was entered
-        before, the agreement was closed, or an earlier total has nearly the same rows.
+        the difference of both totals would be the sums of one party.  So is the next round of an agreement, of exactly
+        the rows of the one before.  Totals of `void` agreements are left out: they will never be made, as one of their
+        parties has left.  ``ALREADY_SHARED`` is raised if the sum was entered before, the agreement was closed, or an
+        earlier total has nearly the same rows; ``ROWS_CHANGED`` if a round has other rows than the one before it.
         """
         if total.agreement in self.closed:
             raise ExchangeError(
                 "ALREADY_SHARED",
                 "A party has left this run, and no sum of it is made any more. Ask the project's owner for a new run.",
             )
+        if total.round > 1:
+            self._check_round(total)
         for entry in self.entries:
             when = entry.time[:10]
             if entry.context == total.context:
@@ -138,7 +143,9 @@ class Ledger:
             n_different = total.table.n_different(entry.table, least)
             # The same statistic again, with fresh noise, would take half of its noise away.
             are_others = set(entry.statistic.split(", ")).isdisjoint(total.statistic.split(", "))
-            are_alike = set(entry.parties.values()) == set(total.parties.values()) and are_others
+            # Rounds of one agreement were announced together, and share its noise.
+            is_next = entry.agreement == total.agreement and entry.round < total.round
+            are_alike = set(entry.parties.values()) == set(total.parties.values()) and (are_others or is_next)
             if n_different is not None and (n_different or not are_alike):
                 raise ExchangeError(
                     "ALREADY_SHARED",
@@ -146,6 +153,17 @@ class Ledger:
                     f"{least} differ. Two totals would reveal these rows. Put all targets into one study, or share "
                     "new rows alone. If a party has left that run, give its withdrawal (--withdrawal).",
                 )
+
+    def _check_round(self, total: LedgerEntry) -> None:
+        """Refuse a round of other rows than the one before it, or without one."""
+        before = [each for each in self.entries if each.agreement == total.agreement and each.round == total.round - 1]
+        if not any(total.table.n_different(each.table, each.table.n_rows) == 0 for each in before):
+            raise ExchangeError(
+                "ROWS_CHANGED",
+                f"Round {total.round} needs exactly the rows of round {total.round - 1}, and this table has others, or "
+                "changed entries. Give the file that was shared then. If it is gone, this study cannot go on: withdraw "
+                "(`datacollab party withdraw`), and tell the owner.",
+            )
 
     def enter(self, total: LedgerEntry, *, fewest: int, void: Collection[str] = frozenset()) -> None:
         """Check a total and write it to the disk, before any message of it leaves.

@@ -50,6 +50,7 @@ KINDS = {
         Kind("anchor", ".dcanchor", "datacollab.anchor", "owner", "parties"),
         Kind("share", ".dcshare", "datacollab.share", "party", "analyst"),
         Kind("sums", ".dcsum", "datacollab.masked-sum", "party", "analyst"),
+        Kind("round", ".dcround", "datacollab.round", "analyst", "parties"),
         Kind("model", ".dcmodel", "datacollab.model", "analyst", "party"),
         Kind("sums-model", ".dcmodel", "datacollab.sums-model", "analyst", "party"),
         Kind("answers", ".dcanswers", "datacollab.answers", "analyst", "party"),

@@ -13,6 +13,7 @@ from ...errors import AgreementError, ExchangeError, ShareError
 from ...folder.analyst import ReceivedFile, check_anchors, sender_of
 from ...sums import MASKED_SUM_KIND, read_message
 from ..plan import plan_of
+from ..rounds import ROUND_FILE, NextRound
 
 _DIGITS = set("0123456789abcdef")
 _HASH_DIGITS = 64
@@ -69,10 +70,13 @@ def read_sums_facts(facts: Mapping[str, Any], project: Project, party: str, wher
     return said
 
 
-def receive_sums(source: bytes, project: Project, key: KeyPair, *, where: str) -> ReceivedFile:
-    """Read and check a party's file of sums; refuse one of another run, or of another length.
+def receive_sums(
+    source: bytes, project: Project, key: KeyPair, *, where: str, next_round: NextRound | None = None
+) -> ReceivedFile:
+    """Read and check a party's file of sums; refuse one of another run or round, or of another length.
 
-    `key` is the analyst's, to which it is sealed, and `where` the name of the file in errors.  An ExchangeError is
+    `key` is the analyst's, to which it is sealed, `next_round` the round that is being collected, if it is not the
+    first, and `where` the name of the file in errors.  An ExchangeError is
     raised if the file is damaged, is not signed by the party that it names, belongs to another version of the project
     or another run, was made after the deadline, or holds something else than it says or the project allows.
     """
@@ -81,7 +85,14 @@ def receive_sums(source: bytes, project: Project, key: KeyPair, *, where: str) -
     outside = read_sums_facts(bundle.facts, project, party, where)
     try:
         message = read_message(source, key, signed_by=project.parties[party])
-        plan = plan_of(project, anchor_commitment=outside.anchor_commitment, n_components=outside.n_components)
+        plan = plan_of(
+            project,
+            anchor_commitment=outside.anchor_commitment,
+            n_components=outside.n_components,
+            next_round=next_round,
+        )
+        if project.sums.rounds is not None and message.context != plan.agreed.context:
+            raise ExchangeError("SHARE_MALFORMED", _explain_round(next_round))
         # Masks cancel among messages of the same run alone.
         plan.agreed.check(message)
     except ExchangeError as error:
@@ -89,6 +100,16 @@ def receive_sums(source: bytes, project: Project, key: KeyPair, *, where: str) -
     except (AgreementError, ShareError) as error:
         raise ExchangeError("SHARE_MALFORMED", f"{where}: {error}") from None
     return ReceivedFile(party=party, share=message, facts=outside.facts(), digest=bundle.digest)
+
+
+def _explain_round(next_round: NextRound | None) -> str:
+    """Say which round is being collected, to a party whose file is of another."""
+    if next_round is None:
+        return "it is not of the first round, which is being collected. Take the party's first file."
+    return (
+        f"it is not of round {next_round.number}, which is being collected, or answers another request. Send the party "
+        f"{ROUND_FILE} from the outbox."
+    )
 
 
 def check_sums_fit(received: ReceivedFile, present: Mapping[str, ReceivedFile], *, where: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 from ..._version import __version__
@@ -14,9 +15,10 @@ from ...bundle import KeyPair, digest, pack, seal, write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError, NumericalError
 from ...folder.analyst import SEALED, AnalystWay, Export, ReceivedFile
 from ...linalg import largest_noise
-from ...study import StatisticResult
+from ...study import RoundResult, StatisticResult
 from ...sums import SUMS_MODEL_KIND, SumsModel, not_of_rows
 from ..plan import fewest_rows, plan_of, purpose_of_model
+from ..rounds import ROUND_FILE, NextRound, read_round, round_to_bytes
 from ._messages import check_sums_fit, receive_sums
 from ._study_files import study_files
 
@@ -54,18 +56,23 @@ class SumsIntegration:
         return facts | {"rare": list(self.rare), "constant": list(self.constant), "cautions": self.cautions}
 
     @property
+    def asks_again(self) -> bool:
+        """Whether a further round follows."""
+        return any(isinstance(each, RoundResult) for each in self.results.values())
+
+    @property
     def cautions(self) -> list[str]:
         """Return sentences to look at before the results are used."""
         return [each for result in self.results.values() for each in result.cautions]
 
 
 def solve_sums(
-    received: Sequence[ReceivedFile], project: Project, key: KeyPair
+    received: Sequence[ReceivedFile], project: Project, key: KeyPair, next_round: NextRound | None = None
 ) -> tuple[bytes | None, SumsIntegration]:
     """Add up the messages of all parties, and check the total; return the bytes of the model, if there is one."""
     _check_all_there(received, project)
     facts = {name: received[0].facts[name] for name in ("anchor_commitment", "n_components")}
-    plan = plan_of(project, **facts)
+    plan = plan_of(project, **facts, next_round=next_round)
     try:
         results = plan.read([each.share for each in received])
     # These say already which code and which way on.
@@ -183,7 +190,11 @@ class SumsAtAnalyst(AnalystWay):
 
     def receive(self, data: bytes, *, where: str) -> ReceivedFile:
         """Read and check a party's file of sums."""
-        return receive_sums(data, self.folder.project, self.folder.key, where=where)
+        return receive_sums(data, self.folder.project, self.folder.key, next_round=self.read_next_round(), where=where)
+
+    def read_next_round(self) -> NextRound | None:
+        """Return the round that is being collected, if it is not the first."""
+        return None
 
     def check_fits(self, received: ReceivedFile, present: Mapping[str, ReceivedFile], *, where: str) -> None:
         """Refuse a second file of a party, and one of another anchor or another number of columns."""
@@ -202,16 +213,17 @@ class SumsAtAnalyst(AnalystWay):
         return {"context": received.share.context.hex()}
 
     def integrate(self, *args: Any, **options: Any) -> SumsIntegration:
-        """Add up the sums, and keep the model, or the files of a study; options are for rows."""
+        """Add up the sums, and keep the model; options are for rows."""
         folder = self.folder
-        data, total = solve_sums(self.shares(), folder.project, folder.key)
+        data, total = solve_sums(self.shares(), folder.project, folder.key, self.read_next_round())
         if data is not None:
             write_atomically(folder.path / self.made, data, mode=0o600)
-        if total.results:
-            for name, content in study_files(total.results, folder.project).items():
-                write_atomically(folder.path / name, content, mode=0o600)
+        self.keep_results(total)
         folder.log.append("integrate", **total.facts())
         return total
+
+    def keep_results(self, total: SumsIntegration) -> None:
+        """Keep nothing but the model."""
 
     def model(self) -> SumsModel:
         """Return the model of all parties' sums; raise NOT_INTEGRATED or STATE_DAMAGED."""
@@ -234,7 +246,52 @@ class SumsAtAnalyst(AnalystWay):
 
 
 class StudyAtAnalyst(SumsAtAnalyst):
-    """Sums of a study's statistics, which make tables and no model."""
+    """Sums of a study's statistics, which make tables and no model; a regression by rounds asks for the next one."""
+
+    def read_next_round(self) -> NextRound | None:
+        """Return the round that is being collected, if it is not the first."""
+        folder = self.folder
+        path = folder.path / ROUND_FILE
+        if not path.is_file():
+            return None
+        return read_round(path.read_bytes(), folder.project, folder.key, where=str(path))
+
+    def file_of(self, party: str) -> Path:
+        """Return the path of a party's file of the round that is being collected."""
+        next_round = self.read_next_round()
+        if next_round is None:
+            return super().file_of(party)
+        return self.folder.path / "shares" / f"{party}.round-{next_round.number}{self.ending}"
+
+    def integrate(self, *args: Any, **options: Any) -> SumsIntegration:
+        """Add up the sums, and keep the files of a study, or ask for the next round; options are for rows."""
+        request = self.folder.path / ROUND_FILE
+        # It may have been tidied away before it was sent.
+        if request.is_file():
+            self._send_round(request.read_bytes())
+        return super().integrate(*args, **options)
+
+    def keep_results(self, total: SumsIntegration) -> None:
+        """Keep the files of the study; or ask for the next round."""
+        folder = self.folder
+        result = next(iter(total.results.values()), None)
+        if isinstance(result, RoundResult):
+            so_far = result.so_far
+            next_round = NextRound(number=so_far.n_done + 1, after=total.context, so_far=so_far)
+            data = round_to_bytes(next_round, folder.project, folder.key)
+            # From here on, files of the next round are collected.
+            write_atomically(folder.path / ROUND_FILE, data, mode=0o600)
+            self._send_round(data)
+            return
+        for name, content in study_files(total.results, folder.project).items():
+            write_atomically(folder.path / name, content, mode=0o600)
+
+    def _send_round(self, data: bytes) -> None:
+        """Put a request into the outbox, unless it lies there."""
+        path = self.folder.path / "outbox" / ROUND_FILE
+        if not path.is_file() or path.read_bytes() != data:
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            write_atomically(path, data, mode=0o600)
 
     def describe(self, n_rows: int | None, n_components: int) -> str:
         """Return the same words for each message."""

@@ -48,6 +48,7 @@ from ...study import StudyPlan, study_membership_figures
 from ...sums import MaskKey, MeasuredMembership, membership_figures, message_to_bytes
 from ...sums._recommended import TABLE
 from ..plan import fewest_rows, plan_of
+from ..rounds import ROUND_FILE, NextRound, read_round
 from ._added_rows import (
     AddedRows,
     Batch,
@@ -99,6 +100,7 @@ class PreparedSum:
     fewest: int
     void: frozenset[str]
     mask_key: MaskKey = field(repr=False)
+    round: int
     summary: SumsSummary
     reasons: list[ExchangeError]
     options: ClassVar[str] = ""
@@ -114,6 +116,7 @@ class _Agreed:
     common: ProjectMap | None
     commitment: str
     plan: StudyPlan
+    round: int
 
 
 class SumsAtParty(PartyWay):
@@ -132,7 +135,7 @@ class SumsAtParty(PartyWay):
             raise ExchangeError(
                 "ALREADY_SHARED", f"{sentence} {_name(table, where)} was not read. Send {path} to the analyst."
             )
-        return self._prepare(policy, self._anchor(), ledger, read_batches(folder, table, where), (), ())
+        return self._prepare(policy, self._anchor(), ledger, read_batches(folder, table, where), (), (), None)
 
     def _refuse_options_of_rows(self, options: dict[str, Any]) -> None:
         if meant := sorted(name for name in _OF_ROWS if options.get(name) not in (None, False)):
@@ -149,6 +152,7 @@ class SumsAtParty(PartyWay):
         withdrawals: Sequence[Path],
         without: Sequence[str],
         heard: Sequence[str],
+        round_file: Path | None,
         options: dict[str, Any],
         **of_rows: Any,
     ) -> Path:
@@ -161,8 +165,9 @@ class SumsAtParty(PartyWay):
         ledger = _ledger_of(folder, policy)
         sent = None
         with locked(folder):
+            next_round = self._read_round(round_file)
             # Who has left the run sends nothing again.
-            if project.digest not in ledger.closed:
+            if project.digest not in ledger.closed and self._is_sent(next_round):
                 sent = send_again(folder)
         if sent is not None:
             self._make_own_model_again(table, where)
@@ -172,23 +177,27 @@ class SumsAtParty(PartyWay):
         anchor = self._anchor()
         read = [read_withdrawal(read_regular(file), where=str(file)) for file in map(Path, withdrawals)]
         batches = read_batches(folder, table, where)
-        prepared = self._prepare(policy, anchor, ledger, batches, read, without)
+        prepared = self._prepare(policy, anchor, ledger, batches, read, without, next_round)
         refuse(prepared.reasons)
-        approved_by = ask_approver(policy, approve, prepared.summary)
+        approved_by = self._find_approval(policy) if next_round is not None else None
+        if approved_by is None:
+            approved_by = ask_approver(policy, approve, prepared.summary)
         # The approver may have rung up the others only after having seen what would leave.
         check_confirmed(folder)
         own = self._own_state(anchor, prepared.sample)
         with locked(folder):
             check_unchanged(folder, anchor)
             # Another command may have shared meanwhile: one message leaves, and always the same.
-            if (sent := send_again(folder)) is not None:
+            if self._is_sent(next_round) and (sent := send_again(folder)) is not None:
                 return sent
             summary = prepared.summary
             outside = prepared.outside
             agreed = prepared.plan.agreed
             _make_folder(ledger.path.parent)
             open_outbox(folder, folder.files.sum_file(folder.name))
-            mask_public = prepared.mask_key.public.hex()
+            mask_public = ""
+            if prepared.round == project.sums.n_rounds:
+                mask_public = prepared.mask_key.public.hex()
             message = agreed.mask(folder.name, prepared.part, prepared.mask_key, witness=prepared.witness)
             data = message_to_bytes(message, folder.key, project.analyst, outside=outside)
             entry = {
@@ -204,6 +213,7 @@ class SumsAtParty(PartyWay):
                 "nonce": secrets.token_hex(16),
                 "approved_by": approved_by,
                 "policy": policy.digest,
+                "round": prepared.round,
             }
             kept = ("project_digest", "anchor_commitment", "n_components", "created")
             facts = {name: outside[name] for name in kept} | {
@@ -211,11 +221,54 @@ class SumsAtParty(PartyWay):
                 "file": _name(table, where),
                 "own": prepared.own,
                 "context": entry["context"],
+                "after": "" if next_round is None else next_round.after,
                 "mask_public": mask_public,
                 "ledger": str(ledger.path.resolve()),
                 "entry": entry,
             }
             return commit_sum(folder, ledger, data, facts, prepared.total, prepared.fewest, prepared.void, own)
+
+    def _read_round(self, round_file: Path | None) -> NextRound | None:
+        """Read the analyst's request for a further round, and refuse one that is not the next; None without one."""
+        if round_file is None:
+            return None
+        folder = self.folder
+        where = str(round_file)
+        next_round = read_round(read_regular(Path(round_file)), folder.project, folder.key, where=where)
+        kept = read_sum(folder, folder.project)
+        if kept is None:
+            raise ExchangeError(
+                "NOT_SHARED",
+                f"{where} asks for round {next_round.number}, and this party has not shared in the first. Share the "
+                "table without --round first.",
+            )
+        done = kept.facts["entry"]["round"]
+        expected = kept.facts["context"]
+        # Two answers to different requests of one round would be two totals.
+        if next_round.number == done:
+            expected = kept.facts["after"]
+        is_in_order = next_round.number < done or next_round.after == expected
+        if not is_in_order or next_round.number > done + 1:
+            raise ExchangeError(
+                "ROUND_UNFIT",
+                f"{where} asks for round {next_round.number} after another sum than this party's round {done}. Nothing "
+                "leaves: ask the analyst for the request that goes with the files of all parties.",
+            )
+        return next_round
+
+    def _is_sent(self, next_round: NextRound | None) -> bool:
+        """Return whether the message of this round, or of a later one, has been released."""
+        kept = read_sum(self.folder, self.folder.project)
+        if kept is None:
+            return False
+        return next_round is None or next_round.number <= kept.facts["entry"]["round"]
+
+    def _find_approval(self, policy: Policy) -> str | None:
+        """Return who said yes to all rounds, if the policy is still the one of then; None otherwise."""
+        kept = read_sum(self.folder, self.folder.project)
+        if kept is None or kept.facts["entry"]["policy"] != policy.digest:
+            return None
+        return str(kept.facts["entry"]["approved_by"])
 
     def _anchor(self) -> Anchor | None:
         """Return the anchor, by which all parties make the common map."""
@@ -340,7 +393,7 @@ class SumsAtParty(PartyWay):
         """Return the sides of the common model and the party's own."""
         return sums_at_home(self.folder)
 
-    def _agree(self, anchor: Anchor | None) -> _Agreed:
+    def _agree(self, anchor: Anchor | None, next_round: NextRound | None) -> _Agreed:
         """Make the plan of the project's run; refuse a mask key that the project does not name."""
         folder = self.folder
         project = folder.project
@@ -348,7 +401,7 @@ class SumsAtParty(PartyWay):
         common = None if anchor is None else self._map(anchor)
         commitment = "" if anchor is None else anchor.commitment(project)
         n_components = 0 if common is None else common.n_components
-        plan = plan_of(project, anchor_commitment=commitment, n_components=n_components)
+        plan = plan_of(project, anchor_commitment=commitment, n_components=n_components, next_round=next_round)
         # Under another key the masks would not cancel, and the total would be noise.
         if plan.roster[folder.name] != mask_key.public:
             raise ExchangeError(
@@ -357,7 +410,8 @@ class SumsAtParty(PartyWay):
                 f"{project.name!r} names. Send public.key to the project's owner, who writes its third line into the "
                 "project and signs it again.",
             )
-        return _Agreed(mask_key=mask_key, common=common, commitment=commitment, plan=plan)
+        number = 1 if next_round is None else next_round.number
+        return _Agreed(mask_key=mask_key, common=common, commitment=commitment, plan=plan, round=number)
 
     def _map(self, anchor: Anchor) -> ProjectMap:
         """Return the common map, which all parties make of the anchor."""
@@ -371,13 +425,14 @@ class SumsAtParty(PartyWay):
         batches: Iterable[Batch],
         withdrawals: Sequence[Withdrawal],
         without: Sequence[str],
+        next_round: NextRound | None,
     ) -> PreparedSum:
         """Add up batches of rows in the common map, and sum up the message."""
         folder = self.folder
         project = folder.project
         name = folder.name
         sharing = project.sums
-        agreed = self._agree(anchor)
+        agreed = self._agree(anchor, next_round)
         common = agreed.common
         plan = agreed.plan
         n_components = 0 if common is None else common.n_components
@@ -415,7 +470,9 @@ class SumsAtParty(PartyWay):
             reasons += _judge_anchor(folder, policy, anchor, common, own_rows)
             if in_anchor.n_equal:
                 of_left.append(also_in_anchor(in_anchor))
-        total = _ledger_entry(project, plan.agreed.context, noise, table)
+        # The noise of all rounds together is that of the plan.
+        of_round = noise * math.sqrt(sharing.n_rounds)
+        total = _ledger_entry(project, plan.agreed.context, of_round, table, agreed.round)
         try:
             ledger.check(total, fewest=fewest, void=void)
         except ExchangeError as error:
@@ -449,6 +506,7 @@ class SumsAtParty(PartyWay):
             fewest=fewest,
             void=void,
             mask_key=agreed.mask_key,
+            round=agreed.round,
             summary=summary,
             reasons=reasons,
         )
@@ -526,6 +584,14 @@ class StudyAtParty(SumsAtParty):
 
     def words_after_share(self) -> list[str]:
         """Return sentences for a party that has shared."""
+        kept = read_sum(self.folder, self.folder.project)
+        done = 1 if kept is None else kept.facts["entry"]["round"]
+        n_rounds = self.folder.project.sums.n_rounds
+        if done < n_rounds:
+            return [
+                f"Round {done} of {n_rounds}: keep the table as it is. The analyst sends {ROUND_FILE}; answer it with "
+                f"`datacollab party share TABLE --round {ROUND_FILE}`."
+            ]
         return ["No model comes back from a study."]
 
     def own_model_words(self) -> str:
@@ -596,7 +662,7 @@ def _are_counted(ledger: Ledger, table: TableCodes, fewest: int) -> bool:
     return any(table.n_different(each, fewest) == 0 for each in counted)
 
 
-def _ledger_entry(project: Project, context: bytes, noise: float, table: TableCodes) -> LedgerEntry:
+def _ledger_entry(project: Project, context: bytes, noise: float, table: TableCodes, number: int) -> LedgerEntry:
     return LedgerEntry(
         context=context.hex(),
         purpose=f"{project.name}, run {project.sums.run}",
@@ -605,6 +671,7 @@ def _ledger_entry(project: Project, context: bytes, noise: float, table: TableCo
         agreement=project.digest,
         parties={each: key.text for each, key in project.parties.items()},
         table=table,
+        round=number,
     )
 
 

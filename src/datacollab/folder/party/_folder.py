@@ -464,8 +464,9 @@ def commit_sum(
 ) -> Path:
     """Release the file of a message of sums; the folder must be locked.  If the ledger refuses, nothing happened.
 
-    The facts beside it have "party", "context", "mask_public", "ledger", and "entry", the log's.  `own` are facts and
-    members of the own model's file, if the project has one.
+    The facts beside it have "party", "context", "ledger", "entry", the log's, and "mask_public", the mask key that is
+    used up: empty if a further round needs it.  `own` are facts and members of the own model's file, if the project has
+    one.
     """
     files = folder.files
     if own is not None:

@@ -14,6 +14,7 @@ from ...agreement import load_project, read_project
 from ...bundle import PublicKey, read_regular, unpack, write_atomically
 from ...by_rows.analyst import Integration, RowsAtAnalyst
 from ...by_sums.analyst import StudyAtAnalyst, SumsAtAnalyst, SumsIntegration
+from ...by_sums.rounds import ROUND_FILE
 from ...errors import AgreementError, ExchangeError
 from ...folder.analyst import AnalystFiles, AnalystWay, ReceivedFile, load_analysts_key
 from ...folder.log import AuditLog, locked
@@ -78,7 +79,8 @@ class AnalystFolder(AnalystFiles):
                     facts["removed"] = [file.name for file in removed]
                 for file in removed:
                     file.unlink()
-                (path / "sums-model.dcstate").unlink(missing_ok=True)
+                for made in ("sums-model.dcstate", ROUND_FILE, f"outbox/{ROUND_FILE}"):
+                    (path / made).unlink(missing_ok=True)
                 write_atomically(target, text)
                 AuditLog(path / "log.jsonl").append("init", **facts)
             path.chmod(0o700)

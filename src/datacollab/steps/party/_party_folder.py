@@ -167,6 +167,7 @@ class PartyFolder(Folder):
         withdrawals: Sequence[Path] = (),
         without: Sequence[str] = (),
         heard: Sequence[str] = (),
+        round_file: Path | None = None,
         where: str | None = None,
         prepared: Prepared | None = None,
         **options: Any,
@@ -191,6 +192,9 @@ class PartyFolder(Folder):
             Parties that left one and gave no withdrawal: if their files arrived, both totals tell their sums.
         heard : sequence of str
             Fingerprints that other institutions read out, for `confirm`: two are needed, once for the same parties.
+        round_file : Path, optional
+            The analyst's request for a further round of a regression: the same table answers.  Who said yes to the
+            first round did so for all, so that `approve` is called only if the policy has changed since.
         prepared : Prepared, optional
             The result of `prepare`, if it is to leave as it is; no secret is drawn anew.  For rows alone.
         table, where, **options
@@ -200,10 +204,11 @@ class PartyFolder(Folder):
         ------
         ExchangeError
             DEADLINE_PASSED, ALREADY_SHARED, FORGOTTEN, UNDEFENDED, NOT_APPROVED, NOT_CONFIRMED, STATE_UNSUPPORTED,
-            PROJECT_HASH_MISMATCH, BUSY; or the errors and reasons of `prepare`.  Nothing left the party.
+            PROJECT_HASH_MISMATCH, ROUND_UNFIT, ROWS_CHANGED, BUSY; or the errors and reasons of `prepare`.
+            Nothing left the party.
         """
         of_rows = {"again": again, "undefended": undefended, "prepared": prepared}
-        of_sums = {"withdrawals": withdrawals, "without": without, "heard": heard}
+        of_sums = {"withdrawals": withdrawals, "without": without, "heard": heard, "round_file": round_file}
         return self.way.share(table, approve=approve, where=where, options=options, **of_rows, **of_sums)
 
     def share_digest(self) -> str | None:
