@@ -135,7 +135,7 @@ STEPS = {
         "PartyFolder",
         (
             *("linalg", "bundle", "table", "survival", "sums", "agreement", "folder.step_table"),
-            *("folder.party", "by_sums.plan", "by_sums.party", "by_rows.party"),
+            *("folder.party", "by_sums.rounds", "by_sums.plan", "by_sums.party", "by_rows.party"),
         ),
     ),
     "steps.analyst": Room(

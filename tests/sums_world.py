@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
 from datacollab.agreement import AnchorRecipe, Project, Sharing, Task, make_anchor, project_text, seal_anchor
 from datacollab.bundle import KeyPair, PublicKey, key_with_proof, mask_card_in
@@ -32,6 +33,16 @@ def rows_of(n_rows, seed, task="classification"):
     score = table["age"] - table["pulse"] + random.normal(0, 5, size=n_rows)
     kinds = {"classification": np.where(score > 0, "yes", "no"), "costs": np.exp(score / 20).clip(0, 400)}
     table["ill"] = kinds.get(task, score.clip(-100, 100))
+    return table
+
+
+def make_rows(seed, n=700):
+    """Rows whose outcome depends on their columns, and on the party."""
+    random = np.random.default_rng(seed)
+    table = pd.DataFrame(random.normal(50, 15, size=(n, 2)).clip(0, 100), columns=["age", "pulse"])
+    table["ward"] = random.choice(["day", "night"], n)
+    eta = 0.4 * seed - 1.5 + 0.04 * (table["age"] - 50) + 0.6 * (table["ward"] == "night")
+    table["ill"] = np.where(random.random(n) < expit(eta), "yes", "no")
     return table
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
-from scipy.special import expit
 
 from datacollab.agreement import Task, load_project
 from datacollab.bundle import canonical_json, pack, seal
@@ -19,20 +18,10 @@ from datacollab.steps.analyst import STUDY_FILES
 from datacollab.study import RoundsSoFar
 from party_world import refused
 from playing import done
-from sums_world import PARTIES, new_sums_world
+from sums_world import PARTIES, make_rows, new_sums_world
 
 NAMES = PARTIES[:3]
 LOGISTIC = {"statistics": ("logistic regression",), "rounds": 2}
-
-
-def make_rows(seed, n=700):
-    """Rows whose outcome depends on their columns, and on the party."""
-    random = np.random.default_rng(seed)
-    table = pd.DataFrame(random.normal(50, 15, size=(n, 2)).clip(0, 100), columns=["age", "pulse"])
-    table["ward"] = random.choice(["day", "night"], n)
-    eta = 0.4 * seed - 1.5 + 0.04 * (table["age"] - 50) + 0.6 * (table["ward"] == "night")
-    table["ill"] = np.where(random.random(n) < expit(eta), "yes", "no")
-    return table
 
 
 def new_world(root, sharing=LOGISTIC, **changes):

@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from ..errors import AgreementError
 from ..folder.step_table import ranking_rows
 from ..steps.analyst import (
     EFFECT_FILES,
@@ -19,6 +20,7 @@ from ..steps.analyst import (
     effect_of,
 )
 from ._command import WorkFolder, load_key, sending
+from ._following import follow_rounds
 from ._output import Report, show_rows
 from ._progress import shown_progress
 
@@ -108,6 +110,30 @@ def effect(
     report.line(f"{opened.project.task.words}, {len(found.parties)} parties")
     report.line(found.to_text())
     report.line(f"{' and '.join(written)} say the same.")
+
+
+def follow(report: Report, folder: WorkFolder, remote: str | None) -> None:
+    """Take files as they come, and ask for each further round, until the results are there."""
+
+    def take(inbox: Path) -> bool:
+        opened = folder.analyst()
+        # Files of rounds that are over stay in the inbox until the party's next one comes.
+        known = {file.read_bytes() for file in (folder.path / "shares").glob("*.dcsum")}
+        if files := [file for file in sorted(inbox.glob("*.dcsum")) if file.read_bytes() not in known]:
+            _add(opened, files, report)
+        if len(opened.shares()) < len(opened.project.parties):
+            return False
+        result = opened.integrate()
+        assert isinstance(result, SumsIntegration)
+        report.facts = result.facts()
+        _show_sums(result, folder.path, report)
+        return not result.asks_again
+
+    if not folder.analyst().project.is_study:
+        raise AgreementError(
+            "Only studies have rounds. Use `datacollab remote pull`, then `datacollab analyst integrate`."
+        )
+    follow_rounds(report, folder, remote, take)
 
 
 def export(report: Report, folder: WorkFolder, anchor_predictions: bool) -> None:

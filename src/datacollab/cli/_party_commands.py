@@ -15,9 +15,10 @@ import typer
 from ..agreement import Project, load_project, project_changes
 from ..errors import ExchangeError
 from ..folder.step_table import SIDES, STEPS, score_rows
-from ..steps.party import Explained, PartyFolder, ReleaseSummary, SumsSummary, assessment, deadline_passed
+from ..steps.party import ROUND_FILE, Explained, PartyFolder, ReleaseSummary, SumsSummary, assessment, deadline_passed
 from ..table import column_questions, table_batches, unknown_levels
 from ._command import WorkFolder, at_terminal, load_key, says_yes, sending
+from ._following import follow_rounds
 from ._output import Report, list_names, make_private_file, show_adjusted, show_rows
 from ._progress import shown_progress
 
@@ -229,6 +230,26 @@ def _ask_for_fingerprints(opened: PartyFolder, report: Report) -> None:
             if error.code != "NOT_CONFIRMED":
                 raise
             report.line(str(error))
+
+
+def follow(report: Report, folder: WorkFolder, table: Path, remote: str | None) -> None:
+    """Answer each further round as it comes; who said yes to the first one did so for all."""
+    n_left = folder.party().n_rounds_left
+
+    def answer(inbox: Path) -> bool:
+        nonlocal n_left
+        opened = folder.party()
+        if (inbox / ROUND_FILE).is_file():
+            # Nobody is here to be asked: a changed policy ends it.
+            opened.share(table, approve=lambda summary: None, round_file=inbox / ROUND_FILE)
+        if opened.n_rounds_left < n_left:
+            n_left = opened.n_rounds_left
+            report.line(f"A round was answered; {n_left} to go.")
+        return n_left == 0
+
+    follow_rounds(report, folder, remote, answer)
+    report.facts = {"rounds_left": n_left}
+    report.line("All rounds are answered. The analyst has the results.")
 
 
 def withdraw(report: Report, folder: WorkFolder) -> None:

@@ -584,15 +584,24 @@ class StudyAtParty(SumsAtParty):
 
     def words_after_share(self) -> list[str]:
         """Return sentences for a party that has shared."""
-        kept = read_sum(self.folder, self.folder.project)
-        done = 1 if kept is None else kept.facts["entry"]["round"]
-        n_rounds = self.folder.project.sums.n_rounds
-        if done < n_rounds:
+        if n_left := self.n_rounds_left():
             return [
-                f"Round {done} of {n_rounds}: keep the table as it is. The analyst sends {ROUND_FILE}; answer it with "
-                f"`datacollab party share TABLE --round {ROUND_FILE}`."
+                f"{n_left} further rounds follow: keep the table as it is. The analyst sends {ROUND_FILE}; answer it "
+                f"with `datacollab party share TABLE --round {ROUND_FILE}`, or over a remote `datacollab party follow "
+                "TABLE`."
             ]
         return ["No model comes back from a study."]
+
+    def n_rounds_left(self) -> int:
+        """Return how many further rounds the party has to answer; raise NOT_SHARED before the first."""
+        kept = read_sum(self.folder, self.folder.project)
+        if kept is None:
+            raise ExchangeError(
+                "NOT_SHARED",
+                f"{self.folder.path} has not shared in the first round. Share the table first, as somebody has to "
+                "approve it: datacollab party share TABLE",
+            )
+        return int(self.folder.project.sums.n_rounds - kept.facts["entry"]["round"])
 
     def own_model_words(self) -> str:
         """Return no words: a study has no own model."""

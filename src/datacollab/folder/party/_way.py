@@ -57,6 +57,10 @@ class PartyWay(ABC):
         """Say how many rows were added to this project's sums, and when; None if none were."""
         return None
 
+    def n_rounds_left(self) -> int:
+        """Return how many further rounds the party has to answer."""
+        return 0
+
     def own_model_words(self) -> str:
         """Say which own model is kept in the folder, or why there is none; empty where none is made."""
         return ""

@@ -13,6 +13,7 @@ from ...by_sums.party import (
     read_withdrawal,
     withdrawal_to_bytes,
 )
+from ...by_sums.rounds import ROUND_FILE
 from ...folder.party import (
     Policy,
     deadline_passed,
@@ -27,7 +28,7 @@ from ._assessment import assessment, find_measured, membership_rows
 from ._explain import Explained
 from ._party_folder import PartyFolder
 
-__all__ = ["APART", "FIGURES", "TOGETHER", "WORST_ROSTERS", "Explained", "NamedTargets", "PartyFolder"]
+__all__ = ["APART", "FIGURES", "ROUND_FILE", "TOGETHER", "WORST_ROSTERS", "Explained", "NamedTargets", "PartyFolder"]
 __all__ += ["Policy", "Prepared", "PreparedSum", "ReleaseSummary", "SumsSummary", "Withdrawal", "assessment"]
 __all__ += ["deadline_passed", "default_policy_text", "figure_text", "find_measured", "has_forgotten"]
 __all__ += ["last_share", "limit_text", "load_policy", "make_mask_key", "membership_rows", "message_bytes"]

@@ -220,6 +220,11 @@ class PartyFolder(Folder):
         """Say how many rows were added to this project's sums, and when; None if none were."""
         return self.way.describe_share()
 
+    @property
+    def n_rounds_left(self) -> int:
+        """How many further rounds of a regression the party has to answer; NOT_SHARED before the first."""
+        return self.way.n_rounds_left()
+
     def own_model_words(self) -> str:
         """Say which own model is kept in the folder, or why there is none."""
         return self.way.own_model_words()
