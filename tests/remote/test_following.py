@@ -116,7 +116,7 @@ def test_who_has_not_shared_is_told_to_and_a_changed_table_ends_it(tmp_path):
 
 def test_rounds_are_for_studies(tmp_path):
     world = new_sums_world(tmp_path, parties=NAMES[:3])
-    assert "Only studies have rounds" in done("analyst", "follow", "-C", world.root / "analyst", code=2).stderr
+    assert "Only studies have rounds" in done("analyst", "follow", "-C", world.root / "analyst", code=1).stderr
     world.share("north")
     (tmp_path / "between").mkdir()
     done("remote", "add", "here", tmp_path / "between", "-C", tmp_path / "north")

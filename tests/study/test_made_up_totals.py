@@ -17,8 +17,10 @@ from datacollab.study import (
     GroupedLogistic,
     GroupedPoisson,
     LeastSquares,
+    LogisticRound,
     ModelValidation,
     NumberColumn,
+    PoissonRound,
     StudyPlan,
     Survival,
 )
@@ -41,6 +43,8 @@ STATISTICS = {
     "counts": Counts([ARM, WARD]),
     "logistic regression": GroupedLogistic([ARM, WARD], SEEN),
     "poisson regression": GroupedPoisson([ARM, WARD], SEEN, TIME),
+    "logistic round": LogisticRound([AGE, WARD], SEEN),
+    "poisson round": PoissonRound([AGE, WARD], SEEN, exposure=TIME),
 }
 NAMES = ("north", "south", "west")
 
@@ -121,6 +125,12 @@ def made_up(name, part):
             yield of(part, slice(1, 2), 40), "more events than rows"
             yield of(part, slice(2, 8), -40), "least eigenvalue"
             yield of(part, slice(8, 11), -400), "least eigenvalue"
+        case "logistic round" | "poisson round":
+            # Rows, outcomes, two levels, six numbers of the information, and the score.
+            yield of(part, 1, -40), "fewer outcomes than none"
+            yield of(part, slice(4, 10), -40), "a square is below zero"
+            yield of(part, slice(4, 10), 40), "than its declared range"
+            yield of(part, slice(10, None), 400), "farther from their means"
         case "counts" | "logistic regression" | "poisson regression":
             yield of(part, slice(0, 2), -40), "a count is far below zero"
         case _:

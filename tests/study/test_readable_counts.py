@@ -23,8 +23,10 @@ from datacollab.study import (
     GroupedLogistic,
     GroupedPoisson,
     LeastSquares,
+    LogisticRound,
     ModelValidation,
     NumberColumn,
+    PoissonRound,
     StudyPlan,
     Survival,
 )
@@ -63,7 +65,13 @@ def counts_in(statistic):
         return np.arange(len(statistic.spread))
     if isinstance(statistic, Survival):
         return np.arange(4 * statistic.n_intervals * (1 if statistic.by is None else len(statistic.by.levels)))
+    if isinstance(statistic, LogisticRound | PoissonRound):
+        return np.arange(2 + sum(len(each.coefficient_names) for each in categories_of(statistic)))
     return np.arange(2 if isinstance(statistic, AdditiveHazards) else 1)
+
+
+def categories_of(statistic):
+    return [each for each in statistic.columns if isinstance(each, CategoryColumn)]
 
 
 def numbers_of(statistic, rows, base):
@@ -71,7 +79,8 @@ def numbers_of(statistic, rows, base):
 
     Squares around the mean depend on the other rows, which are those of `base`.
     """
-    if isinstance(statistic, Counts | Description | Survival | ModelValidation | GroupedLogistic | GroupedPoisson):
+    summed = Counts | Description | Survival | ModelValidation | GroupedLogistic | GroupedPoisson
+    if isinstance(statistic, summed | LogisticRound | PoissonRound):
         rest = base if isinstance(statistic, Counts) else {name: entries[:0] for name, entries in base.items()}
         each = ({name: np.r_[rest[name], rows[name][k : k + 1]] for name in rows} for k in range(n_rows_of(rows)))
         parts = np.array([statistic.part(one, bytes(32)) for one in each])
@@ -115,6 +124,14 @@ def counted(statistics, rows):
                     for column, level in zip((*each.columns, each.outcome), levels, strict=True)
                 ]
                 yield (each.title, *levels), np.all(same, axis=0)
+            continue
+        if isinstance(each, LogisticRound | PoissonRound):
+            complete = ~np.any([[entry is None for entry in rows[column.name]] for column in each.columns], axis=0)
+            yield (each.title, "rows"), complete
+            yield (each.title, "outcomes"), complete & (rows["seen"] == 1)
+            for column in categories_of(each):
+                for level in column.levels:
+                    yield (each.title, column.name, level), complete & (rows[column.name] == level)
             continue
         for group, own in groups.items():
             yield (each.title, group, "rows"), own
@@ -177,9 +194,13 @@ STATISTICS = {
     "validation": validation(MODEL),
     "logistic": GroupedLogistic([COURSE, ARM], SEEN),
     "poisson": GroupedPoisson([COURSE, ARM], SEEN, MONTH),
+    "logistic round": LogisticRound(EXPLAINING, SEEN),
+    "poisson round": PoissonRound(EXPLAINING, SEEN, exposure=MONTH),
 }
 PAIRS = [
-    pair for pair in itertools.combinations(STATISTICS, 2) if STATISTICS[pair[0]].title != STATISTICS[pair[1]].title
+    (one, other)
+    for one, other in itertools.combinations([name for name, each in STATISTICS.items() if not each.is_alone], 2)
+    if STATISTICS[one].title != STATISTICS[other].title
 ]
 ALL = ("description by arm", "classical", "survival by arm", "additive hazards", "effect", "logistic")
 
