@@ -64,6 +64,9 @@ def test_two_rounds_by_commands_give_the_odds_ratios_of_all_rows(first, tmp_path
     assert "Ratios" not in done("analyst", "integrate", *files, "-C", world.root / "analyst").output
     text = (world.root / "analyst" / STUDY_FILES[0]).read_text(encoding="utf-8")
     lines = {line[1]: line[2:] for line in csv.reader(io.StringIO(text)) if line[0] == "logistic regression"}
+    page = (world.root / "analyst" / STUDY_FILES[1]).read_text(encoding="utf-8")
+    assert page.count("aria-label='interval from") == 3
+    assert "the upright one is at a ratio of 1" in page
     frames = [pd.read_csv(world.table(name)).assign(party=name) for name in NAMES]
     whole = pd.concat(frames)
     X = np.column_stack([whole["age"], whole["pulse"], whole["ward"] == "night", pd.get_dummies(whole["party"])])

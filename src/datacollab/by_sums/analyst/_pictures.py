@@ -37,10 +37,12 @@ def histogram(heights: FloatArray, noise: float) -> str:
     return _small(label, f"{drawn}<path class='axis' d='M0 {_HIGH + 0.5}H{width * len(heights)}'/>")
 
 
-def interval(low: float, high: float) -> str:
-    """Return an interval, with no effect in the middle and the farther end at an edge."""
+def interval(low: float, high: float, farthest: float | None = None) -> str:
+    """Return an interval, with no effect in the middle and the farther end, or `farthest`, at an edge."""
+    if farthest is None:
+        farthest = max(abs(low), abs(high))
     # Four pixels of margin, and no division by nothing.
-    scale = (_WIDE / 2 - 4) / max(abs(low), abs(high), 1e-300)
+    scale = (_WIDE / 2 - 4) / max(farthest, 1e-300)
     first, centre, last = (f"{_WIDE / 2 + scale * end:.1f}" for end in (low, (low + high) / 2, high))
     drawn = (
         f"<path class='axis' d='M{_WIDE / 2} 2V{_HIGH}'/><path class='line' d='M{first} {_HIGH / 2}H{last}'/>"

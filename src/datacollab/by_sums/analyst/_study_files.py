@@ -8,11 +8,14 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ...agreement import Project
 from ...study import ModelValidationResult, ResultTable, StatisticResult, SurvivalResult
 from ._pictures import balance, calibration, curves, histogram, interval
 
 _OF_INTERVALS = " Lines are the intervals, each on its own scale; the upright one is at no effect."
+_OF_RATIOS = " Lines are the intervals, all on one scale of logarithms; the upright one is at a ratio of 1."
 _OF_BALANCE = " Circles are the balance from -1 to 1, hollow before and full after."
 STUDY_FILES = ("study.csv", "study.html")
 _STYLE = """
@@ -27,6 +30,7 @@ figure{margin:1rem 0}figure svg{width:100%;max-width:36rem;height:auto}
 @media(max-width:40rem){th,td{padding-right:.55rem}table{font-size:.82rem}}
 """
 _ENDS = ("95 % low", "95 % high")
+_ENDS_OF_RATIO = ("low", "high")
 _BALANCE = ("before", "after")
 
 
@@ -95,6 +99,17 @@ def _pictures_beside(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> tup
             drawable = ((place, row[low], row[high]) for place, row in enumerate(rows) if row[low] and row[high])
             pictures |= {place: draw(float(one), float(other)) for place, one, other in drawable}
             words += says
+    if heads[1].endswith("ratio"):
+        low, high = map(heads.index, _ENDS_OF_RATIO)
+        logs = {
+            place: np.log([float(row[low]), float(row[high])])
+            for place, row in enumerate(rows)
+            if row[low] and row[high]
+        }
+        # Ratios are compared with each other, so that all lines have one scale.
+        farthest = max((float(np.abs(each).max()) for each in logs.values()), default=0.0)
+        pictures |= {place: interval(float(each[0]), float(each[1]), farthest) for place, each in logs.items()}
+        words += _OF_RATIOS
     return pictures, words
 
 
