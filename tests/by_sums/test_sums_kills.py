@@ -16,7 +16,7 @@ from datacollab.folder.ledger import Ledger
 from datacollab.steps.party import PartyFolder, read_withdrawal
 from party_world import refused
 from suite import N_KILLS
-from sums_world import new_sums_world
+from sums_world import make_rows, new_sums_world
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills as POSIX has them")
 
@@ -119,3 +119,46 @@ def test_a_study_killed_at_random_moments_and_then_its_withdrawal(tmp_path):
                 folder.share(table, approve=lambda summary: "me")
             outcomes.add((word.had_shared, bool(left)))
     assert (True, True) in outcomes
+
+
+@pytest.mark.slow
+def test_a_second_round_killed_at_random_moments_leaves_one_message(tmp_path):
+    """The rounds of a regression leave once each, whatever is killed, and the first one's message is not sent again."""
+    sharing = {"statistics": ("logistic regression",), "rounds": 2}
+    names = ("north", "south", "east")
+    world = new_sums_world(tmp_path, parties=names, sharing=sharing)
+    for number, name in enumerate(names):
+        make_rows(number).to_csv(world.table(name), index=False)
+    joined, place, table = tmp_path / "north", tmp_path / "place", world.table("north")
+    shutil.copytree(joined, tmp_path / "warm")
+    world.analyst.add(world.share_all())
+    world.analyst.integrate()
+    (joined / "inbox").mkdir()
+    shutil.copy(tmp_path / "analyst" / "outbox" / "round.dcround", joined / "inbox")
+    first = (joined / "outbox" / "north.dcsum").read_bytes()
+    drawn, outcomes = random.Random(0), set()
+    with closing(Commands(tmp_path / "warm", table)) as commands:
+        shutil.copytree(joined, place)
+        started = time.monotonic()
+        assert commands.run(place, "answer", table) == 0
+        duration = time.monotonic() - started
+        for _ in range(N_KILLS):
+            shutil.rmtree(place)
+            shutil.copytree(joined, place)
+            left = set()
+            for _ in range(2):
+                moment = {"kill_after": drawn.uniform(0, 1.2 * duration)}
+                if drawn.random() < 0.5:
+                    moment = {"kill_after": drawn.uniform(0, 0.01), "once_there": place / ".sum.dcstate.next"}
+                assert commands.run(place, "answer", table, **moment) in (0, KILLED)
+                left |= {path.read_bytes() for path in (place / "outbox").glob("*.dcsum")} - {first}
+            outcomes.add(len(left))
+            folder = PartyFolder(place)
+            request = place / "inbox" / "round.dcround"
+            left.add(folder.share(table, approve=lambda summary: None, round_file=request).read_bytes())
+            assert len(left) == 1
+            folder.log.verify()
+            assert [entry["event"] for entry in folder.log.entries()].count("share") == 2
+            assert [each.round for each in Ledger(place / "ledger" / "ledger.json", key=bytes(32)).entries] == [1, 2]
+            assert not (place / "mask.dcstate").exists()
+    assert outcomes == {0, 1}

@@ -48,6 +48,9 @@ def run(command):
             n_components=3,
             again=True,
         )
+    elif command["verb"] == "answer":
+        request = folder.path / "inbox" / "round.dcround"
+        folder.share(command["file"], approve=lambda summary: None, round_file=request)
     elif command["verb"] in ("forget", "withdraw"):
         getattr(folder, command["verb"])()
     else:

@@ -126,12 +126,7 @@ def counted(statistics, rows):
                 yield (each.title, *levels), np.all(same, axis=0)
             continue
         if isinstance(each, LogisticRound | PoissonRound):
-            complete = ~np.any([[entry is None for entry in rows[column.name]] for column in each.columns], axis=0)
-            yield (each.title, "rows"), complete
-            yield (each.title, "outcomes"), complete & (rows["seen"] == 1)
-            for column in categories_of(each):
-                for level in column.levels:
-                    yield (each.title, column.name, level), complete & (rows[column.name] == level)
+            yield from counted_in_rounds(each, rows)
             continue
         for group, own in groups.items():
             yield (each.title, group, "rows"), own
@@ -147,6 +142,16 @@ def counted(statistics, rows):
                 parts = np.where(missing, np.nan, (entries.astype(float) - column.low) / column.width) * each.n_bins
                 for k in range(each.n_bins):
                     yield (each.title, group, column.name, k), own & (np.floor(parts) == k)
+
+
+def counted_in_rounds(statistic, rows):
+    """Yield complete rows, those with the outcome, and those of each level."""
+    complete = ~np.any([[entry is None for entry in rows[each.name]] for each in statistic.columns], axis=0)
+    yield (statistic.title, "rows"), complete
+    yield (statistic.title, "outcomes"), complete & (rows["seen"] == 1)
+    for column in categories_of(statistic):
+        for level in column.levels:
+            yield (statistic.title, column.name, level), complete & (rows[column.name] == level)
 
 
 def outcomes_by_part(validation, rows):

@@ -101,11 +101,8 @@ def _pictures_beside(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> tup
             words += says
     if heads[1].endswith("ratio"):
         low, high = map(heads.index, _ENDS_OF_RATIO)
-        logs = {
-            place: np.log([float(row[low]), float(row[high])])
-            for place, row in enumerate(rows)
-            if row[low] and row[high]
-        }
+        shown = {place: row for place, row in enumerate(rows) if row[low] and row[high]}
+        logs = {place: np.log([float(row[low]), float(row[high])]) for place, row in shown.items()}
         # Ratios are compared with each other, so that all lines have one scale.
         farthest = max((float(np.abs(each).max()) for each in logs.values()), default=0.0)
         pictures |= {place: interval(float(each[0]), float(each[1]), farthest) for place, each in logs.items()}
