@@ -1,5 +1,7 @@
 """Totals of a study that no rows give are refused, and those of rows never, with noise of any size."""
 
+import functools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -115,6 +117,12 @@ def made_up(name, part):
                 n_counts = 4 * 20 * (2 if name == "survival of two" else 3)
                 yield of(part, slice(n_counts, n_counts + 2), 1000), "more events than there are"
                 yield of(part, slice(n_counts + 2, None), -40), "least eigenvalue"
+            if name == "survival of two":
+                # Of about 310 events in each group, and parts of about 150.
+                second, first = np.eye(len(part))[n_counts : n_counts + 2]
+                for each in (second, first):
+                    yield part - 300 * each, "a part of the hazard ratio is far below zero"
+                    yield part + 300 * each, "more events than its group"
         case "validation":
             # Rows without the event, and with it, each with numbers of twenty parts; predictions; squared errors.
             yield of(part, 0, -40), "a count is far below zero"
@@ -157,6 +165,68 @@ def test_one_partys_made_up_sums_are_refused_and_nobody_is_accused(name):
             plan.results(messages)
         assert f"The total of {statistic.title} is not one of rows" in str(found.value)
         assert "nobody can tell who. Ask all of them" in str(found.value)
+
+
+PARTS = slice(160, 162)
+"""The parts of the hazard ratio, of the second group and the first, in the total of a survival of two."""
+NO_EVENTS = {"time": np.full(4000, 5.0), "seen": np.zeros(4000, int), "arm": np.repeat(["old", "new"], 2000)}
+
+
+@functools.cache
+def noise_of_events():
+    """How far noise of 1 moves the number of events of a group, found by drawing it."""
+    statistic, random, moved = STATISTICS["survival of two"], np.random.default_rng(0), []
+    total = statistic.part(NO_EVENTS)
+    for _ in range(400):
+        noisy = total.copy()
+        noisy[: PARTS.start] += statistic.spread[: PARTS.start] * random.normal(size=PARTS.start)
+        moved += [curve.events.sum() for curve in statistic.result(noisy, n_parties=3).curves]
+    return np.std(moved)
+
+
+@pytest.mark.parametrize("noise", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize(
+    ("signs", "words"),
+    [
+        ((-1, 0), "part of the hazard ratio is far below zero"),
+        ((0, -1), "part of the hazard ratio is far below zero"),
+        ((1, 0), "more events than its group"),
+        ((0, 1), "more events than its group"),
+        ((1, 1), "the hazard ratio has more events than there are"),
+    ],
+)
+def test_parts_of_a_hazard_ratio_are_refused_beyond_ten_standard_deviations_of_noise(signs, words, noise):
+    """Nobody has an event, so that parts and events are 0 but for what is added."""
+    statistic = STATISTICS["survival of two"]
+    total = statistic.part(NO_EVENTS)
+    assert not total[PARTS].any()
+    of_part = noise * statistic.spread[PARTS][0]
+    step = of_part if min(signs) < 0 else np.hypot(of_part, noise * noise_of_events())
+    step *= np.sqrt(np.abs(signs).sum())
+    changed = np.zeros(len(total))
+    changed[PARTS] = np.array(signs) * step / np.abs(signs).sum()
+    for factor in (0, 8):
+        assert statistic.result(total + factor * changed, n_parties=3, noise=noise).fault is None
+    with pytest.raises(ShareError, match=words):
+        statistic.result(total + 11 * changed, n_parties=3, noise=noise)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.2])
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_parts_of_a_hazard_ratio_of_few_and_tied_rows_are_never_refused(data, noise):
+    """A group may have no events, all of them, or no rows, and all times may be one."""
+    statistic = STATISTICS["survival of two"]
+    total = np.zeros(len(statistic.spread))
+    for _ in range(3):
+        rows = st.tuples(
+            st.sampled_from([0.5, 1.0, 5.0, 10.0]), st.sampled_from([0, 1, 1]), st.sampled_from(ARM.levels)
+        )
+        time, seen, arm = zip(*data.draw(st.lists(rows, min_size=1, max_size=12)), strict=True)
+        total += statistic.part({"time": np.array(time), "seen": np.array(seen), "arm": np.array(arm, object)})
+    random = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    total += noise * statistic.spread * random.normal(size=len(total))
+    assert statistic.result(total, n_parties=3, noise=noise).fault is None
 
 
 def test_complete_rows_are_said_with_their_noise():

@@ -70,6 +70,8 @@ _OF_MORE = (math.sqrt(2), 1.0, 2 * math.sqrt(2))
 # Standard deviations of its noise that a number has to be above 0, to divide by it.
 _CERTAIN = 3.0
 _Z = float(stats.norm.ppf(0.975))
+# Of the number of events, and in events: more than rounding moves a sum.
+_ROUNDING = 1e-6
 
 
 class RiskSets(NamedTuple):
@@ -434,7 +436,7 @@ class Survival(Statistic):
             compared = total[counts.size :][: self._n_compared]
             V = np.zeros((p, p))
             V[np.triu_indices(p)] = V.T[np.triu_indices(p)] = total[counts.size + self._n_compared :]
-            self._check_compared(compared, V, sum(float(each.events.sum()) for each in curves), noise)
+            self._check_compared(compared, V, np.array([each.events.sum() for each in curves]), noise)
             chi_square, p_value = self._test(compared, V, noise)
             if len(self._groups) == 2 and not math.isnan(p_value):
                 ratio = self._ratio(compared, float(V[0, 0]), noise)
@@ -444,16 +446,19 @@ class Survival(Statistic):
         result = SurvivalResult(edges, tuple(curves), chi_square, p, p_value, ratio, *noises)
         return result if self.by is None else replace(result, by=self.by.name)
 
-    def _check_compared(self, compared: FloatArray, V: FloatArray, n_events: float, noise: float) -> None:
-        """Raise a ShareError if groups differ by more than noise and as many events explain."""
+    def _check_compared(self, compared: FloatArray, V: FloatArray, events: FloatArray, noise: float) -> None:
+        """Raise a ShareError if groups differ by more than noise and their `events` explain, shape (n_groups,)."""
         of_compared, of_variance = (each * noise for each in self._noises)
         refuse_total(below_zero(V, of_variance), self.title)
+        n_events = float(events.sum())
         # Weights are 1 at most: so neither a difference nor the trace of its variance exceeds the number of events.
-        of_events = float(np.linalg.norm(self._noise_of_counts[0][: self.n_intervals].sum(axis=0)))
-        of_events *= noise * math.sqrt(len(self._groups))
+        of_group = noise * float(np.linalg.norm(self._noise_of_counts[0][: self.n_intervals].sum(axis=0)))
+        of_events = of_group * math.sqrt(len(events))
         spare = largest_noise(1, math.hypot(of_events, of_compared, math.sqrt(len(V)) * of_variance))
-        if max(float(np.abs(compared).max()), float(np.trace(V))) > n_events + spare + 1e-6 * abs(n_events):
+        if max(float(np.abs(compared).max()), float(np.trace(V))) > n_events + spare + _ROUNDING * (1 + abs(n_events)):
             refuse_total("groups differ by more events than there are", self.title)
+        if len(events) == 2:
+            refuse_total(find_contradiction(compared[::-1], events, of_compared, of_group), self.title)
 
     def _test(self, compared: FloatArray, V: FloatArray, noise: float) -> tuple[float, float]:
         """Return chi-square of the groups' differences, and its p value; NaN if noise could decide."""
@@ -558,3 +563,31 @@ def score_interval(x: FloatArray, n: FloatArray, noise: FloatArray, bound: float
         low = np.minimum(low, 1 - noise / 2)
         high = np.minimum(high, 1.0)
     return np.maximum(low, 0.0), np.maximum(high, noise / 2)
+
+
+def find_contradiction(parts: FloatArray, events: FloatArray, of_part: float, of_events: float) -> str | None:
+    r"""Return that parts of a hazard ratio contradict the events of their groups, as a sentence's end; None if not.
+
+    Among :math:`n_1 + n_2 = n` rows at risk at a time, :math:`d_1` and :math:`d_2` of two groups have an event.  The
+    time adds :math:`d_1 (n_2 - d_2 / 2) / n` to the first part and :math:`d_2 (n_1 - d_1 / 2) / n` to the second, or
+    less by its weight.  As no group has more events than rows, these are 0 at least, and :math:`d_1` and :math:`d_2`
+    at most.
+
+    Parameters
+    ----------
+    parts, events : ndarray of shape (2,)
+        Of the first group and the second.
+    of_part, of_events : float
+        Standard deviations of the noise in each part, and in each group's number of events; all are independent.
+    """
+    rounding = _ROUNDING * (1 + float(np.abs(events).sum()))
+    if parts.min() < -largest_noise(1, of_part) - rounding:
+        return "a part of the hazard ratio is far below zero"
+    of_difference = math.hypot(of_part, of_events)
+    excess = parts - events
+    if excess.max() > largest_noise(1, of_difference) + rounding:
+        return "a part of the hazard ratio has more events than its group"
+    # Noise moves the sum of two less than twice as far as one of them: so the sum may be refused if neither is.
+    if excess.sum() > largest_noise(1, math.sqrt(2) * of_difference) + rounding:
+        return "the hazard ratio has more events than there are"
+    return None
