@@ -60,6 +60,8 @@ def test_two_rounds_by_commands_give_the_odds_ratios_of_all_rows(first, tmp_path
         folder = world.root / name
         said = done("party", "share", world.table(name), "--round", request_of(world), "-C", folder).output
         assert "No model comes back" in said
+        assert "approved with the first round" in said
+        assert "was not added" not in said
         files.append(folder / "outbox" / f"{name}.dcsum")
     assert "Ratios" not in done("analyst", "integrate", *files, "-C", world.root / "analyst").output
     text = (world.root / "analyst" / STUDY_FILES[0]).read_text(encoding="utf-8")

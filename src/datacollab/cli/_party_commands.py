@@ -189,6 +189,8 @@ def share(
     """Make the share, show it, ask, and say where the file is."""
     opened = folder.party()
     approver = approved_by or _login_name()
+    is_round = options["round_file"] is not None
+    n_left = opened.n_rounds_left if is_round else 0
     with _tell_if_shared(opened, report), ExitStack() as stack:
         progress = stack.enter_context(shown_progress(quiet=report.as_json))
 
@@ -208,7 +210,9 @@ def share(
         file = opened.share(table, approve=ask, progress=progress, **options)
     size = file.stat().st_size
     who = f"approved by {approver}"
-    if not report.facts:
+    if is_round and opened.n_rounds_left < n_left:
+        who = "approved with the first round"
+    elif not report.facts:
         # Nobody was asked: the share of an interrupted or earlier run was found, and kept.
         who = "as it was"
         report.line(f"{opened.describe_share()} {table.name} was not added.")

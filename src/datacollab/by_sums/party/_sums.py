@@ -586,9 +586,9 @@ class StudyAtParty(SumsAtParty):
         """Return sentences for a party that has shared."""
         if n_left := self.n_rounds_left():
             return [
-                f"{n_left} further rounds follow: keep the table as it is. The analyst sends {ROUND_FILE}; answer it "
-                f"with `datacollab party share TABLE --round {ROUND_FILE}`, or over a remote `datacollab party follow "
-                "TABLE`."
+                f"Rounds to come: {n_left}. Keep the table as it is. The analyst sends {ROUND_FILE}; answer it with "
+                f"`datacollab party share TABLE --round {ROUND_FILE}`; or run `datacollab party follow TABLE`, over a "
+                "remote."
             ]
         return ["No model comes back from a study."]
 
