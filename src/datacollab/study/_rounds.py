@@ -158,7 +158,7 @@ class _RegressionRound(Statistic):
 
     @property
     def _n_counts(self) -> int:
-        """Return how many counts a message has: they are told once, in the first round."""
+        """Return how many counts a message has: they leave once, in the first round."""
         return self._is_first * (2 + int(self._are_levels.sum()))
 
     @property
