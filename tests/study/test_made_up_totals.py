@@ -134,11 +134,11 @@ def made_up(name, part):
             yield of(part, slice(2, 8), -40), "least eigenvalue"
             yield of(part, slice(8, 11), -400), "least eigenvalue"
         case "logistic round" | "poisson round":
-            # Rows, outcomes, two levels, six numbers of the information, and the score.
+            # Rows and outcomes, in all and in two levels, six numbers of the information, and the score.
             yield of(part, 1, -40), "fewer outcomes than none"
-            yield of(part, slice(4, 10), -40), "a square is below zero"
-            yield of(part, slice(4, 10), 40), "than its declared range"
-            yield of(part, slice(10, None), 400), "farther from their means"
+            yield of(part, slice(6, 12), -40), "a square is below zero"
+            yield of(part, slice(6, 12), 40), "than its declared range"
+            yield of(part, slice(12, None), 400), "farther from their means"
         case "counts" | "logistic regression" | "poisson regression":
             yield of(part, slice(0, 2), -40), "a count is far below zero"
         case _:

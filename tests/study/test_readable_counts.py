@@ -66,7 +66,7 @@ def counts_in(statistic):
     if isinstance(statistic, Survival):
         return np.arange(4 * statistic.n_intervals * (1 if statistic.by is None else len(statistic.by.levels)))
     if isinstance(statistic, LogisticRound | PoissonRound):
-        return np.arange(2 + sum(len(each.coefficient_names) for each in categories_of(statistic)))
+        return np.arange(2 + 2 * sum(len(each.coefficient_names) for each in categories_of(statistic)))
     return np.arange(2 if isinstance(statistic, AdditiveHazards) else 1)
 
 
@@ -151,7 +151,9 @@ def counted_in_rounds(statistic, rows):
     yield (statistic.title, "outcomes"), complete & (rows["seen"] == 1)
     for column in categories_of(statistic):
         for level in column.levels:
-            yield (statistic.title, column.name, level), complete & (rows[column.name] == level)
+            own = complete & (rows[column.name] == level)
+            yield (statistic.title, column.name, level), own
+            yield (statistic.title, column.name, level, "outcomes"), own & (rows["seen"] == 1)
 
 
 def outcomes_by_part(validation, rows):

@@ -76,7 +76,7 @@ def test_rounds_end_at_the_maximum_likelihood_of_all_rows_with_an_indicator_of_e
 
 
 @pytest.mark.parametrize(("n_rounds", "apart"), [(2, 0.3), (4, 1e-3), (8, 1e-6)])
-def test_rates_end_there_as_well_where_all_means_are_below_one_half(n_rounds, apart):
+def test_rates_end_there_as_well_where_all_means_are_below_one(n_rounds, apart):
     tables = make_parties(base=-2.5, is_rate=True, sizes=(600, 500, 400))
     params, errors = fit_pooled(tables, is_rate=True)
     found = run(replace(POISSON, n_rounds=n_rounds), tables)
@@ -88,8 +88,9 @@ def test_a_party_whose_outcomes_are_all_alike_tells_its_rows_and_nothing_else():
     table = make_parties(sizes=(80,))[0]
     for outcome, n_outcomes in (("no", 0), ("yes", 80)):
         part = LOGISTIC.part(table | {"died": np.repeat(outcome, 80)})
-        assert part[:4].tolist() == [80, n_outcomes, (table["stage"] == "II").sum(), (table["stage"] == "III").sum()]
-        assert not part[4:].any()
+        levels = [(table["stage"] == level).sum() for level in ("II", "III")]
+        assert part[:6].tolist() == [80, n_outcomes, *levels, *(levels if n_outcomes else [0, 0])]
+        assert not part[6:].any()
 
 
 def test_batches_of_rows_give_what_all_rows_give():
@@ -138,7 +139,7 @@ def test_replacing_a_row_moves_a_round_by_no_more_than_the_noise_was_made_for(ow
 def test_all_rounds_together_have_the_noise_of_one():
     losses = [replace(LOGISTIC, n_rounds=n).loss for n in (1, 2, 4)]
     assert losses == pytest.approx([losses[0]] * 3)
-    spreads = [replace(LOGISTIC, n_rounds=n).spread[4:] for n in (1, 4)]
+    spreads = [replace(LOGISTIC, n_rounds=n).spread[6:] for n in (1, 4)]
     np.testing.assert_allclose(spreads[1], 2 * spreads[0])
 
 
@@ -163,7 +164,15 @@ def test_a_plan_runs_a_round_under_masks_and_the_next_one_under_others():
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda table: table | {"died": np.where(table["stage"] == "III", "no", table["died"])}, "stage=III"),
+        (
+            lambda table: table | {"died": np.where(table["stage"] == "III", "no", table["died"])},
+            "from stage=III",
+        ),
+        (lambda table: table | {"died": np.where(table["stage"] == "I", "no", table["died"])}, "from stage=I "),
+        (
+            lambda table: table | {"died": np.where(table["stage"] == "III", "yes", table["died"])},
+            "from stage=III",
+        ),
         (
             lambda table: table | {"stage": np.where(table["stage"] == "III", "II", table["stage"])},
             "stage=III has fewer",
@@ -181,6 +190,37 @@ def test_a_regression_that_cannot_be_had_is_refused_in_its_first_round(change, s
         run(replace(LOGISTIC, n_rounds=2), tables, noise=1.0, rng=np.random.default_rng(1))
 
 
+def test_rare_outcomes_of_a_level_that_is_mostly_in_one_party_are_no_separation():
+    """Its party has more outcomes than the others, so that its rows have fewer than rows of all parties would."""
+    rng = np.random.default_rng(5)
+    tables = []
+    for n, share, risk in ((300, 0.9, 0.4), (1200, 0.02, 0.05), (1200, 0.02, 0.05)):
+        stage = np.where(rng.random(n) < share, "III", rng.choice(["I", "II"], n))
+        odds = risk / (1 - risk) * np.where(stage == "III", 0.36, 1.0)
+        died = np.where(rng.random(n) < odds / (1 + odds), "yes", "no")
+        tables.append({"age": rng.uniform(20, 80, n), "stage": stage, "died": died})
+    for _ in range(20):
+        found = run(LOGISTIC, tables, noise=1.3, rng=rng)
+        assert found.conf_int()[2, 0] < np.log(0.36) < found.conf_int()[2, 1] + 1
+
+
+@pytest.mark.parametrize("n_new", [3, 8])
+def test_a_level_of_few_rows_in_a_party_with_many_outcomes_is_refused(n_new):
+    rng = np.random.default_rng(0)
+    tables = make_parties(sizes=(1200, 1200, 200))
+    tables[2] = tables[2] | {"stage": np.where(np.arange(200) < n_new, "III", "I"), "died": np.tile(["yes", "no"], 100)}
+    for table in tables[:2]:
+        table["stage"] = np.where(table["stage"] == "III", "II", table["stage"])
+    for _ in range(20):
+        with pytest.raises(NumericalError, match="stage=III"):
+            run(LOGISTIC, tables, noise=1.3, rng=rng)
+
+
+def test_rates_of_frequent_events_are_refused_with_the_way_on():
+    with pytest.raises(NumericalError, match="Declare a shorter longest time"):
+        run(POISSON, make_parties(base=0.5, is_rate=True))
+
+
 def test_a_ratio_that_had_not_come_to_rest_is_named():
     rng = np.random.default_rng(3)
     stage = rng.choice(["I", "II", "III"], 2000)
@@ -195,8 +235,8 @@ def test_a_ratio_that_had_not_come_to_rest_is_named():
     [
         (slice(1, 2), 1e4, "more than rows"),
         (slice(1, 2), -100.0, "fewer outcomes than none"),
-        (slice(4, 5), -50.0, "below zero"),
-        (slice(4, 5), 5e3, "varies more than its declared range"),
+        (slice(6, 7), -50.0, "below zero"),
+        (slice(6, 7), 5e3, "varies more than its declared range"),
         (slice(-1, None), 1e4, "farther from their means"),
     ],
 )

@@ -34,6 +34,7 @@ from ..errors import AgreementError, NumericalError
 from ..linalg import largest_noise
 from ..sums._statistic import RIDGE_MOVED, ResultTable, Statistic, StatisticResult, StudyTable, refuse_total
 from ._columns import (
+    CERTAINTY,
     FEWEST,
     USUAL_NOISE,
     CategoryColumn,
@@ -53,6 +54,10 @@ _OUTCOMES_PER_COEFFICIENT = 10
 _OF_INFORMATION = 0.7
 # Times the largest eigenvalue of noise that the least of the information has to be: simulated intervals hold from 2 on.
 _LEAST_EIGENVALUE = 2.0
+# The largest share of rows with an event, for which means are bounded: simulated intervals hold up to it.
+_MOST_EVENTS = 0.2
+# Times as heavy as the mean row that the rows of a party may be: outcomes differ between parties.
+_HEAVIER = 2.0
 # A level with less than a tenth of the outcomes that its rows would have, or of the others: few rounds do not tell such
 # a ratio from one without limit.
 _SEPARATED = 0.1
@@ -118,6 +123,7 @@ class _RegressionRound(Statistic):
     of_ratios: ClassVar[str]
     _has_others: ClassVar[bool]
     """Whether rows without the outcome are as many as outcomes may be."""
+    _largest_residual: ClassVar[float] = 1.0
 
     def _check(self, *others: str) -> None:
         what = type(self).__name__
@@ -159,7 +165,7 @@ class _RegressionRound(Statistic):
     @property
     def _n_counts(self) -> int:
         """Return how many counts a message has: they leave once, in the first round."""
-        return self._is_first * (2 + int(self._are_levels.sum()))
+        return self._is_first * (2 + 2 * int(self._are_levels.sum()))
 
     @property
     def _so_far(self) -> FloatArray:
@@ -182,14 +188,14 @@ class _RegressionRound(Statistic):
     def _information_moved(self) -> float:
         """Return how far replacing one row moves I at most, in the Frobenius norm."""
         # Both rows may have any residual e; what each adds or takes is positive, so that their norms add in squares.
-        e = np.linspace(0.0, 1.0, 1001)
+        e = np.linspace(0.0, self._largest_residual, 1001)
         moved = math.sqrt(2) * self._largest_weight(e) * self._diameter_squared + 2 * e * self._largest_variance
         return float(moved.max())
 
     @property
     def _score_moved(self) -> float:
         """Return how far replacing one row moves U at most."""
-        return 2 * math.sqrt(self._diameter_squared)
+        return 2 * self._largest_residual * math.sqrt(self._diameter_squared)
 
     @abstractmethod
     def _largest_weight(self, e: FloatArray) -> FloatArray:
@@ -222,8 +228,8 @@ class _RegressionRound(Statistic):
         """Return how far replacing one row moves the numbers of all rounds at most, in units of the noise."""
         # The noise of each round grows with the number of rounds, so that all together tell as much as one would.
         n_categories = sum(isinstance(column, CategoryColumn) for column in self.columns)
-        # Rows and outcomes change by 1 each, and of each category two levels.
-        return math.hypot(RIDGE_MOVED / self.noise, math.sqrt(2 + 2 * n_categories) / self.noise_of_rows)
+        # Rows and outcomes change by 1 each, in all, and in two levels of each category.
+        return math.hypot(RIDGE_MOVED / self.noise, math.sqrt(2 + 4 * n_categories) / self.noise_of_rows)
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
         """Return the complete rows themselves, one after the other: the intercept follows from all of them.
@@ -246,7 +252,7 @@ class _RegressionRound(Statistic):
     def finish(self, sums: FloatArray) -> FloatArray:
         """Return a party's counts, in the first round, its information and its score, shape (n_numbers,).
 
-        The counts are those of rows, of outcomes, and of rows of each level but the first.
+        The counts are those of rows and of outcomes, in all, and in each level but the first.
         """
         p = len(self.names)
         rows = sums.reshape(-1, p + 2)
@@ -260,7 +266,8 @@ class _RegressionRound(Statistic):
             centred = X - (weights @ X) / total
         information = (centred * weights[:, None]).T @ centred
         score = X.T @ (y - means)
-        counts = np.concatenate([[len(y), y.sum()], X[:, self._are_levels].sum(axis=0)])[: self._n_counts]
+        levels = X[:, self._are_levels]
+        counts = np.concatenate([[len(y), y.sum()], levels.sum(axis=0), y @ levels])[: self._n_counts]
         return np.concatenate([counts, information[i, j], score])
 
     def _means(self, eta: FloatArray, y: FloatArray, exposure: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -317,12 +324,13 @@ class _RegressionRound(Statistic):
                 "for each. Agree on fewer columns, or on more rows."
             )
         if self._is_first:
-            # At ratios of 1, all rows of a party have one weight: on average at most that of the whole.
-            of_row = float(self._weight(np.array(n_outcomes / n_rows)))
+            self._check_share(n_rows, n_outcomes, of_rows)
+            self._check_levels(total[: self._n_counts], score, of_rows)
+            # At ratios of 1, all rows of a party have one weight; where outcomes are frequent, more than the mean one.
+            of_row = _HEAVIER * float(self._weight(np.array(n_outcomes / n_rows)))
             enough = FEWEST * (1 - FEWEST / n_rows) * of_row
             if few := too_few(self.columns, information, enough, of_information):
                 raise NumericalError(f"{name}: {few}.")
-            self._refuse_separated(total[2 : self._n_counts], score, n_rows, n_outcomes)
         least = float(scipy.linalg.eigvalsh(information)[0])
         if least <= max(_LEAST_EIGENVALUE * of_information * math.sqrt(2 * p), 1e-10 * np.trace(information)):
             raise NumericalError(
@@ -363,6 +371,9 @@ class _RegressionRound(Statistic):
             looks=self._restless(step, np.sqrt(np.diag(inverse))),
         )
 
+    def _check_share(self, n_rows: float, n_outcomes: float, of_rows: float) -> None:
+        """Raise NumericalError if outcomes are too frequent for the means."""
+
     def _counts(self, total: FloatArray) -> tuple[float, float]:
         if self.before is None:
             return float(total[0]), float(total[1])
@@ -387,21 +398,40 @@ class _RegressionRound(Statistic):
         if np.abs(score).max() > most + largest_noise(1, noise * self._of_score) + _ROUNDING:
             refuse_total("outcomes are farther from their means than their number allows", self.title)
 
-    def _refuse_separated(self, of_levels: FloatArray, score: FloatArray, n_rows: float, n_outcomes: float) -> None:
-        """Raise NumericalError if a level has hardly any outcomes, or hardly any others."""
-        # At ratios of 1, the score of a level is its outcomes beyond those that its rows would have.
-        expected = of_levels * n_outcomes / n_rows
+    def _check_levels(self, counts: FloatArray, score: FloatArray, noise: float) -> None:
+        """Raise NumericalError if a level has too few rows to hide these, or hardly any outcomes, or others."""
+        n_rows, n_outcomes, *of_levels = counts.tolist()
+        rows, outcomes = np.reshape(of_levels, (2, -1))
         beyond = score[self._are_levels]
-        separated = expected + beyond < _SEPARATED * expected
-        if self._has_others:
-            others = of_levels - expected
-            separated |= others - beyond < _SEPARATED * others
-        if separated.any():
-            names = np.array(self.names)[self._are_levels]
-            raise NumericalError(
-                f"{self.title.capitalize()}: the outcome nearly follows from {names[int(separated.argmax())]} "
-                "(separation): its ratio has no limit. Merge the level with another, or leave out the column."
-            )
+        start = 0
+        for column in self.columns:
+            if not isinstance(column, CategoryColumn):
+                continue
+            own = slice(start, start + len(column.coefficient_names))
+            start = own.stop
+            # The first level has what the others leave, and the noise of all of them.
+            of_column = np.array([rows[own], outcomes[own], beyond[own]])
+            wholes = np.array([n_rows, n_outcomes, 0.0])
+            n, seen, more = np.column_stack([wholes - of_column.sum(axis=1), of_column])
+            of_level = np.full(len(n), noise)
+            of_level[0] *= math.sqrt(len(n))
+            thin = FEWEST + CERTAINTY * of_level > R
+            if thin.any():
+                worst = column.levels[int(thin.argmax())]
+                raise NumericalError(
+                    f"{self.title.capitalize()}: {column.name}={worst} has fewer than {FEWEST} rows beyond noise (of "
+                    f"{of_level[int(thin.argmax())]:.1f}). Merge the level with another, or leave out the column."
+                )
+            # At ratios of 1, the score of a level is its outcomes beyond those that its rows would have.
+            separated = (seen < _SEPARATED * (seen - more)) & (more < 0)
+            if self._has_others:
+                separated |= (n - seen < _SEPARATED * (n - seen + more)) & (more > 0)
+            if separated.any():
+                raise NumericalError(
+                    f"{self.title.capitalize()}: the outcome nearly follows from {column.name}="
+                    f"{column.levels[int(separated.argmax())]} (separation): its ratio has no limit. Merge the level "
+                    "with another, or leave out the column."
+                )
 
     def _restless(self, step: FloatArray, errors: FloatArray) -> tuple[str, ...]:
         """Return which coefficients moved so far in the last round that one more would move them again."""
@@ -487,7 +517,7 @@ class PoissonRound(_RegressionRound):
     """One round of a Poisson regression of events by time under observation, with an intercept of each party.
 
     Rows with a missing entry, or without time under observation, are left out.  A row has one event at most.  Its mean
-    is that of the rate up to one half, and below 1 beyond: that bounds how far one row moves the sums.
+    is that of the rate up to 1, and below 2 beyond: that bounds how far one row moves the sums.
 
     Parameters
     ----------
@@ -511,6 +541,7 @@ class PoissonRound(_RegressionRound):
     )
     of_ratios: ClassVar[str] = "rate ratio"
     _has_others: ClassVar[bool] = False
+    _largest_residual: ClassVar[float] = 2.0
 
     def __post_init__(self) -> None:
         self._check(self.exposure.name)
@@ -519,8 +550,15 @@ class PoissonRound(_RegressionRound):
                 f"PoissonRound: expected an exposure {self.exposure.name!r} from 0; got {self.exposure.low:g}."
             )
 
+    def _check_share(self, n_rows: float, n_outcomes: float, of_rows: float) -> None:
+        if n_outcomes - CERTAINTY * of_rows > _MOST_EVENTS * n_rows:
+            raise NumericalError(
+                f"Poisson regression: {n_outcomes / n_rows:.0%} of rows have the event; by rounds, expected at most "
+                f"{_MOST_EVENTS:.0%}. Declare a shorter longest time ([task], maximum), or take additive hazards."
+            )
+
     def _largest_weight(self, e: FloatArray) -> FloatArray:
-        return np.minimum(e, 1 - e)
+        return np.minimum(e, self._largest_residual - e)
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
         """Return the complete rows themselves; see `LogisticRound`."""
@@ -539,8 +577,9 @@ class PoissonRound(_RegressionRound):
 
     def _mean(self, eta: FloatArray, exposure: FloatArray) -> FloatArray:
         expected = np.exp(np.clip(eta, -_FARTHEST_INTERCEPT, _FARTHEST_INTERCEPT)) * exposure
-        # Beyond one half they approach 1, as fast as weights allow that change no faster than the means.
-        return np.where(expected <= 0.5, expected, 1 - 0.25 / np.maximum(expected, 0.5))
+        # Beyond 1 they approach 2, as fast as weights allow that change no faster than the means.
+        half = self._largest_residual / 2
+        return np.where(expected <= half, expected, 2 * half - half**2 / np.maximum(expected, half))
 
     def _weight(self, means: FloatArray) -> FloatArray:
-        return np.minimum(means, 1 - means)
+        return np.minimum(means, self._largest_residual - means)
