@@ -415,7 +415,7 @@ class _RegressionRound(Statistic):
             n, seen, more = np.column_stack([wholes - of_column.sum(axis=1), of_column])
             of_level = np.full(len(n), noise)
             of_level[0] *= math.sqrt(len(n))
-            thin = FEWEST + CERTAINTY * of_level > R
+            thin = FEWEST + CERTAINTY * of_level > n
             if thin.any():
                 worst = column.levels[int(thin.argmax())]
                 raise NumericalError(

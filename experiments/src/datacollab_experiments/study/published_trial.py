@@ -17,6 +17,8 @@ References
 
 from __future__ import annotations
 
+import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -115,5 +117,11 @@ def _spread_text(values: np.ndarray[Any, Any]) -> str:
     return f"{middle} ({low:.2g} to {high:.2g})"
 
 
+def main() -> None:
+    """Print the comparison."""
+    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
+    sys.stdout.write(f"{compare(load_trial())}\n")
+
+
 if __name__ == "__main__":
-    print(compare(load_trial()))
+    main()
