@@ -16,14 +16,14 @@ from datacollab_experiments.study import membership
 ROOT = Path(__file__).parents[2]
 
 
-def simulated(n):
+def simulated(n, sets=membership.SETS):
     random = np.random.default_rng(0)
     frame = pd.DataFrame({"age": random.normal(60, 12, n), "pulse": random.normal(75, 9, n)})
     frame["ward"] = random.choice(["day", "night", "short"], n)
     frame["sex"] = random.choice(["f", "m"], n)
     frame["stay"] = 5 + 0.1 * frame["age"] + random.normal(0, 4, n)
     frame["month"], frame["died"] = random.uniform(1, 60, n).round(1), random.integers(0, 2, n)
-    return membership.StudiedTable(frame, "ward", "stay", "month", "died")
+    return membership.StudiedTable(frame, "ward", "stay", "month", "died", sets=sets)
 
 
 SMALL = {"ROWS": (12, 100), "PARTIES": (3,), "N_STRANGERS": 40, "N_BASE": 200}
@@ -83,6 +83,45 @@ def test_an_effects_attackers_read_its_own_numbers(small):
     assert_allclose(replace(alone, n_groups=1).part(rows), one.part(rows)[[-3, -2, -1]])
 
 
+def test_a_second_round_is_read_at_the_coefficients_of_the_first(small, monkeypatch):
+    monkeypatch.setattr(membership, "N_BASE", SMALL["N_BASE"])
+    draw = small[0]
+    first = draw.table.added[membership.ROUNDS[0]]
+    rows = draw.table.effect_rows
+    names = {"month", "died", "ward", "sex", "age", "pulse", "stay"}
+
+    def part(statistic, index):
+        return statistic.part({name: values[index] for name, values in rows.items() if name in names})
+
+    # Enough rows for a result without noise; with too few, coefficients stay at 0.
+    all_rows = np.arange(600)
+    second = first.after(first.part(all_rows), np.array([250, 700]), n_parties=3, noise=0.0)
+    so_far = first.statistic.result(part(first.statistic, all_rows), n_parties=3, noise=0.0).so_far
+    assert_allclose(second.statistic.before.coefficients, so_far.coefficients)
+    assert np.abs(so_far.coefficients).max() > 0.1
+    base = np.arange(SMALL["N_BASE"])
+    for f, row in zip(second.f, (250, 700), strict=True):
+        joined = part(second.statistic, np.r_[base, row]) - part(second.statistic, base)
+        assert_allclose(f, (joined / second.statistic.spread)[second.kept], atol=1e-9)
+    refused = first.after(first.part(all_rows[:30]), base[:1], n_parties=3, noise=1.0)
+    assert not any(refused.statistic.before.coefficients)
+
+
+def test_a_set_has_the_same_figures_alone(small, monkeypatch):
+    for name, value in SMALL.items():
+        monkeypatch.setattr(membership, name, value)
+    alone = membership.StudyDraw(simulated(800, sets=((membership.LOGISTIC,),)), 2)
+    assert alone.table.added.keys() == {membership.ROUNDS[0]}
+    every = [each for each in small[2].figures(100, 3) if each["statistics"] == membership.LOGISTIC]
+    assert [*alone.figures(100, 3)] == every
+
+
+def test_figures_of_other_sets_stay():
+    old = pd.DataFrame({"statistics": ["counts", "survival"], "AUC": [0.6, 0.7]})
+    new = pd.DataFrame({"statistics": ["survival", "effect"], "AUC": [0.8, 0.9]})
+    assert membership.merge(old, new)["AUC"].tolist() == [0.6, 0.8, 0.9]
+
+
 def test_the_ratio_is_as_good_as_the_exact_one_of_normal_rows():
     random, n, noise = np.random.default_rng(1), 6, 1.5
     mean, C = np.array([1.0, -2.0]), np.array([[2.0, 0.6], [0.6, 1.0]])
@@ -129,7 +168,7 @@ def test_groups_are_read_as_the_whole_covariance_says():
 
 def test_a_run_goes_on_where_it_ended(small, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(membership, "SOURCES", {"made up": None})
-    monkeypatch.setattr(membership, "table_of", lambda name: small[0].table)
+    monkeypatch.setattr(membership, "table_of", lambda name, sets: small[0].table)
     for name, value in SMALL.items():
         monkeypatch.setattr(membership, name, value)
     path = tmp_path / "draws.csv"

@@ -13,6 +13,9 @@ to groups, its mean over the groups.
 An effect has the common map's columns, whose secret the parties know.  So the analyst alone reads but the numbers that
 have none of these: moments of treatment and outcome, and how the treatment goes with columns.
 
+Of a logistic regression the totals of both rounds are read together.  Its outcome is the event, or else the first
+column of two levels.  If the first round is refused, the second is at the same coefficients.
+
 Members are rows of the other parties, strangers rows of nobody.  Reported are the area under the curve over all of
 them, and over the tenth that stands out: those whose rows move the total farthest, beside the rest.  Rows are
 dealt at random to parties of equal size.  A statistic has the noise that it has alone, the least: in a message of
@@ -22,12 +25,14 @@ several, counts have more.  Tables, seeds and the attack were fixed before the r
 $ python -m datacollab_experiments.study.membership --output output/study-membership.csv --ship
 ```
 
-plays draws that the file lacks, and writes the figures of docs/threat-model.md and `datacollab party share`.
+plays draws that the file lacks, and writes the figures of docs/threat-model.md and `datacollab party share`.  With
+`--only "logistic regression"` it plays that set of statistics alone, and leaves other sets' figures as they are.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +49,19 @@ from scipy.special import logsumexp
 from sklearn.metrics import roc_auc_score
 
 from datacollab import study
-from datacollab.study import MAPPED, CategoryColumn, Effect, LeastSquares, NumberColumn, Statistic, effect_map
+from datacollab.errors import NumericalError
+from datacollab.study import (
+    MAPPED,
+    CategoryColumn,
+    Effect,
+    LeastSquares,
+    LogisticRound,
+    NumberColumn,
+    RoundResult,
+    RoundsSoFar,
+    Statistic,
+    effect_map,
+)
 
 from ..harness import markdown, r_table
 from ..sums.playing import most_colluding, noise_factor
@@ -72,12 +89,14 @@ SETS_ON_PAGE = (
     *(("counts",), ("counts", "description"), ("counts", "description", ROBUST), ("counts", "description", CLASSICAL)),
     *(("survival",), ("effect",)),
 )
-SHOWN = (*SETS_ON_PAGE, ("additive hazards",), (ROBUST,), (CLASSICAL,))
+LOGISTIC = "logistic regression"
+SHOWN = (*SETS_ON_PAGE, ("additive hazards",), (ROBUST,), (CLASSICAL,), (LOGISTIC,))
 """Sets of statistics that the program shows: counts go before a description."""
 SETS = (*SHOWN, ("description",), ("description", ROBUST), ("description", CLASSICAL))
 ATTACKERS = ("analyst", "together")
 EFFECT = ("moments, {who}", "balance, {who}")
 """An effect's numbers that an attacker can compute: moments come in groups, the balance over all rows."""
+ROUNDS = (f"{LOGISTIC}, round 1", f"{LOGISTIC}, round 2")
 JOIN = " + "
 SHIPPING = "Written by: python -m datacollab_experiments.study.membership --ship"
 RESULTS = Path("docs/results/study/membership.csv")
@@ -99,13 +118,20 @@ _LEFT_OUT = ["rownames", "id", "case.id", "chapter", "bmi"]
 """Numbers of records, causes of death, and columns that follow from weight and height."""
 
 
+def messages_of(names: Sequence[str], who: str) -> Sequence[str]:
+    """Return what an attacker reads of a set of statistics, by the names of rows' additions."""
+    if names == ("effect",):
+        return [name.format(who=who) for name in EFFECT]
+    return ROUNDS if names == (LOGISTIC,) else names
+
+
 @lru_cache(maxsize=len(SOURCES))
-def table_of(name: str) -> StudiedTable:
+def table_of(name: str, sets: tuple[tuple[str, ...], ...]) -> StudiedTable:
     """Return a table of R with its rows' additions."""
     frame = r_table(name).drop(columns=_LEFT_OUT, errors="ignore")
     # Adding up single rows takes the time: no more than a draw has.
     most = max(ROWS) + N_STRANGERS + N_PUBLIC
-    return StudiedTable(frame.sample(min(most, len(frame)), random_state=0), *SOURCES[name])
+    return StudiedTable(frame.sample(min(most, len(frame)), random_state=0), *SOURCES[name], sets=sets)
 
 
 def draft(values: pd.Series[Any]) -> NumberColumn | CategoryColumn:
@@ -123,7 +149,16 @@ def draft(values: pd.Series[Any]) -> NumberColumn | CategoryColumn:
 class StudiedTable:
     """The rows of a table, and each one's addition to each statistic."""
 
-    def __init__(self, frame: pd.DataFrame, by: str, outcome: str, time: str = "", event: str = "") -> None:
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        by: str,
+        outcome: str,
+        time: str = "",
+        event: str = "",
+        *,
+        sets: tuple[tuple[str, ...], ...] = SETS,
+    ) -> None:
         columns: dict[str, Any] = {str(name): draft(frame[name]) for name in frame}
         every = [*columns.values()]
         number = columns[outcome]
@@ -149,14 +184,23 @@ class StudiedTable:
             moments, balance = (name.format(who=who) for name in EFFECT)
             statistics[moments] = Moments(treatment, number, common.n_components, **facts)
             statistics[balance] = Balance(treatment, number, common.n_components, **facts)
+        # Outcomes are events where there are any.
+        if time:
+            statistics[ROUNDS[0]] = LogisticRound([*explaining, number], columns[event])
+        else:
+            statistics[ROUNDS[0]] = LogisticRound([*others, number], treatment)
         self.n_rows = len(frame)
         # Parties leave out rows without an outcome; here these have a usual one, so that all statistics have all rows.
         self.effect_rows = table | {outcome: frame[outcome].fillna(frame[outcome].median()).to_numpy()}
+        # The second round follows from the first.
+        known = {*statistics, ROUNDS[1]}
+        self.sets = [names for names in sets if known >= {*messages_of(names, "analyst")}]
+        read = {name for names, who in product(self.sets, ATTACKERS) for name in messages_of(names, who)}
         self.added = {
             name: Additions(each, self.effect_rows if isinstance(each, Effect) else table, self.n_rows)
             for name, each in statistics.items()
+            if name in read
         }
-        self.sets = [names for names in SETS if names == ("effect",) or self.added.keys() >= {*names}]
 
 
 @dataclass(frozen=True)
@@ -243,14 +287,36 @@ class Additions:
         self.n_groups = len(statistic.spread) // len(self.ungrouped.spread)
         rows = ({name: values[k : k + 1] for name, values in table.items()} for k in range(n_rows))
         sums = [self.ungrouped.add_up(row, bytes(32)) for row in rows]
-        # Risk sets keep the rows themselves, and none of a row with a gap: they are no matrix.
-        self.sums = np.array(sums) if sums[0].ndim == 1 else sums
+        # Risk sets and rounds keep the rows themselves, and none of a row with a gap: they are no matrix.
+        self.sums = np.array(sums) if type(statistic).join is Statistic.join else sums
+        self._measure(np.arange(n_rows))
+
+    def _measure(self, index: Index) -> None:
+        """Set f of some rows, and in which numbers and units it is."""
         base = self.over(np.arange(N_BASE))
         finish = self.ungrouped.finish
-        self.kept = np.flatnonzero(finish(self.over(np.arange(n_rows))))
-        self.spread = statistic.spread[self.kept]
-        joined = np.array([finish(self.ungrouped.join(base, own))[self.kept] for own in sums])
+        self.kept = np.flatnonzero(finish(self.over(np.arange(len(self.sums)))))
+        self.spread = self.statistic.spread[self.kept]
+        joined = np.array([finish(self.ungrouped.join(base, self.sums[k]))[self.kept] for k in index])
         self.f = (joined - finish(base)[self.kept]) / self.spread
+
+    def after(self, total: Array, index: Index, *, n_parties: int, noise: float) -> Additions:
+        """Return the additions of some rows to the second round of a regression, which follows the first's total."""
+        first = self.statistic
+        assert isinstance(first, LogisticRound)
+        numbers = np.zeros(len(first.spread))
+        numbers[self.kept] = total * self.spread
+        try:
+            result = first.result(numbers, n_parties=n_parties, noise=noise)
+            assert isinstance(result, RoundResult)
+            so_far = result.so_far
+        except NumericalError:
+            # A round that is refused gives no coefficients, but nobody can tell whether an analyst goes on.
+            so_far = RoundsSoFar(1, (0.0,) * len(first.names), *numbers[:2].tolist())
+        later = copy.copy(self)
+        later.statistic = later.ungrouped = replace(first, before=so_far)
+        later._measure(index)
+        return later
 
     def over(self, index: Index) -> Array:
         """Return the sums over some rows in one group."""
@@ -300,45 +366,71 @@ class StudyDraw:
         index = N_BASE + np.random.default_rng([seed, 61]).permutation(table.n_rows - N_BASE)
         self.pool, strangers, rest = np.split(index, [max(ROWS), max(ROWS) + N_STRANGERS])
         self.public = np.r_[:N_BASE, rest][:N_PUBLIC]
-        candidates = np.r_[self.pool[:N_STRANGERS], strangers]
+        self.candidates = np.r_[self.pool[:N_STRANGERS], strangers]
         self.f = {name: each.f[self.public] for name, each in table.added.items()}
-        self.of_candidates = {name: each.f[candidates] for name, each in table.added.items()}
+        self.of_candidates = {name: each.f[self.candidates] for name, each in table.added.items()}
         self._known = dict[tuple[tuple[str, float], ...], TotalDistribution]()
 
     def figures(self, n_rows: int, n_parties: int) -> Iterator[dict[str, object]]:
         """Yield the areas under the curve of each set of statistics and attacker."""
         random = np.random.default_rng([self.seed, n_rows, n_parties, 63])
-        n_colluding = most_colluding(n_parties)
         parts = np.array_split(self.pool[:n_rows], n_parties)
-        others = parts[:-n_colluding]
-        n_others = sum(map(len, others))
+        n_colluding = most_colluding(n_parties)
+        n_others = sum(map(len, parts[:-n_colluding]))
         left = noise_factor(n_parties, known=n_colluding)
         every = noise_factor(n_parties)
-        residuals: dict[str, dict[str, Array]] = {who: {} for who in ATTACKERS}
+        residuals: dict[str, dict[str, Array]] = {}
         for name, added in self.table.added.items():
-            rest = np.sum([added.deal(each, random) for each in others], axis=0)
-            noise, known_noise = random.normal(size=(2, *rest.shape))
-            # Parties that attack with the analyst know their own part of the noise.
-            rest += left * noise
-            # The analyst's total has the noise of all, its helpers' included.
-            known = np.sum([added.deal(each, random) for each in parts[-n_colluding:]], axis=0)
-            total = rest + known + np.sqrt(every**2 - left**2) * known_noise
-            mean = self.f[name].mean(axis=0)
-            beside = self._beside(name, len(parts[-1]))
-            residuals["together"][name] = rest - (n_others * mean + len(others) * beside) / added.n_groups
-            residuals["analyst"][name] = total - (n_rows * mean + n_parties * beside) / added.n_groups
+            if name == ROUNDS[0]:
+                # Its figures are the same, whichever other sets are measured.
+                random = np.random.default_rng([self.seed, n_rows, n_parties, 64])
+            residuals[name], total = self._read(name, added, parts, random)
+            if name == ROUNDS[0]:
+                second = added.after(total, np.r_[self.public, self.candidates], n_parties=n_parties, noise=every)
+                self._replace(ROUNDS[1], second.f)
+                residuals[ROUNDS[1]], _ = self._read(ROUNDS[1], second, parts, random)
         unknown = dict(zip(ATTACKERS, ((n_rows, every), (n_others, left)), strict=True))
         for names, (who, (n, e)) in product(self.table.sets, unknown.items()):
-            messages = [name.format(who=who) for name in EFFECT] if names == ("effect",) else names
-            score, far = self._scores({name: residuals[who][name] for name in messages}, n_rows=n, noise=e)
+            read = {name: residuals[name][who] for name in messages_of(names, who)}
+            score, far = self._scores(read, n_rows=n, noise=e)
             facts = dict(zip(_FACTS, (JOIN.join(names), n_parties, n_rows, who), strict=True))
             yield facts | dict(zip(_FIGURES, areas(score, far, min(n_others, N_STRANGERS)), strict=True))
 
-    def _beside(self, name: str, n_rows: int) -> Array:
+    def _read(
+        self, name: str, added: Additions, parts: Sequence[Index], random: np.random.Generator
+    ) -> tuple[dict[str, Array], Array]:
+        """Return the groups' totals less their expectations, by attacker, and the analyst's total over all groups."""
+        n_parties = len(parts)
+        n_colluding = most_colluding(n_parties)
+        others = parts[:-n_colluding]
+        left = noise_factor(n_parties, known=n_colluding)
+        every = noise_factor(n_parties)
+        rest = np.sum([added.deal(each, random) for each in others], axis=0)
+        noise, known_noise = random.normal(size=(2, *rest.shape))
+        # Parties that attack with the analyst know their own part of the noise.
+        rest += left * noise
+        # The analyst's total has the noise of all, its helpers' included.
+        known = np.sum([added.deal(each, random) for each in parts[-n_colluding:]], axis=0)
+        total = rest + known + np.sqrt(every**2 - left**2) * known_noise
+        mean = self.f[name].mean(axis=0)
+        beside = self._beside(name, added, len(parts[-1]))
+        n_others = sum(map(len, others))
+        n_rows = sum(map(len, parts))
+        residuals = {
+            "together": rest - (n_others * mean + len(others) * beside) / added.n_groups,
+            "analyst": total - (n_rows * mean + n_parties * beside) / added.n_groups,
+        }
+        return residuals, total.sum(axis=0)
+
+    def _replace(self, name: str, f: Array) -> None:
+        """Set f of the public rows and the candidates, where it depends on the draw of the noise."""
+        self.f[name], self.of_candidates[name] = np.split(f, [len(self.public)])
+        self._known = {key: each for key, each in self._known.items() if name not in dict(key)}
+
+    def _beside(self, name: str, added: Additions, n_rows: int) -> Array:
         """Return by how much numbers of a party with so many rows differ, in the mean, from the sum of f."""
         random = np.random.default_rng([self.seed, n_rows, 62])
         samples = [random.permutation(len(self.public))[:n_rows] for _ in range(N_SAMPLES)]
-        added = self.table.added[name]
         # An effect's moments are around the mean of each group, other statistics' around that of the party.
         is_by_group = isinstance(added.statistic, Moments)
         apart = list[Array]()
@@ -399,7 +491,7 @@ def areas(score: Array, far: Array, n_members: int) -> tuple[float, float]:
     return whole, float(roc_auc_score(is_member[out], score[out]))
 
 
-def play(path: Path, n_seeds: int) -> None:
+def play(path: Path, n_seeds: int, sets: tuple[tuple[str, ...], ...] = SETS) -> None:
     """Append the draws that a file does not hold yet, all figures of a draw or none, and say how far the run is."""
     done = set[tuple[Any, ...]]()
     if path.exists():
@@ -408,7 +500,7 @@ def play(path: Path, n_seeds: int) -> None:
     waiting.sort(key=lambda each: each[1])  # A run that is stopped has about as many draws of each table.
     start = time.monotonic()
     for place, (name, seed) in enumerate(waiting, start=1):
-        drawn = StudyDraw(table_of(name), seed)
+        drawn = StudyDraw(table_of(name, sets), seed)
         figures = pd.DataFrame([each for n, k in product(ROWS, PARTIES) for each in drawn.figures(n, k)])
         figures = figures.assign(table=name, seed=seed)
         figures.to_csv(path, mode="a", header=not path.exists(), index=False, float_format="%.5g")
@@ -421,6 +513,11 @@ def summarise(draws: pd.DataFrame) -> pd.DataFrame:
     by_facts = draws.groupby(["table", *_FACTS], sort=False)[_FIGURES]
     means = by_facts.mean().join(by_facts.sem().rename(columns="standard error of {}".format))
     return means.join(by_facts.count()[["AUC"]].rename(columns={"AUC": "draws"})).round(3).reset_index()
+
+
+def merge(old: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
+    """Return the old means of sets that are not among the new ones, and the new ones after them."""
+    return pd.concat([old[~old["statistics"].isin(new["statistics"])], new], ignore_index=True)
 
 
 def figures_of(means: pd.DataFrame, names: Sequence[str], n_rows: int) -> dict[tuple[str, str], float]:
@@ -470,11 +567,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m datacollab_experiments.study.membership", description=__doc__)
     parser.add_argument("--output", type=Path, required=True, help="file of all draws; a run goes on where it ended")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="draws of each table")
+    parser.add_argument("--only", nargs="+", choices=[JOIN.join(names) for names in SETS], help="sets of statistics")
     parser.add_argument("--ship", action="store_true", help=f"write {RESULTS}, {PACKAGE} and the table of {PAGE}")
     options = parser.parse_args(arguments)
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    play(options.output, options.seeds)
+    sets = tuple(names for names in SETS if options.only is None or JOIN.join(names) in options.only)
+    play(options.output, options.seeds, sets)
     means = summarise(pd.read_csv(options.output))
+    if options.only:
+        means = merge(pd.read_csv(RESULTS), means)
     if options.ship:
         RESULTS.parent.mkdir(parents=True, exist_ok=True)
         means.to_csv(RESULTS, index=False)
