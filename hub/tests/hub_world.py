@@ -53,6 +53,7 @@ SENT_AS = {
     "anchor": ("datacollab.anchor", {}),
     "share": ("datacollab.share", {}),
     "sums": ("datacollab.masked-sum", {}),
+    "round": ("datacollab.round", {"number": 2}),
     "model": ("datacollab.model", {"n_components": 1}),
     "sums-model": ("datacollab.sums-model", {}),
     "answers": ("datacollab.answers", {}),

@@ -6,18 +6,21 @@ import re
 import pytest
 
 from datacollab.bundle import digest
+from datacollab_hub.rules import KINDS
 from hub_world import FINGERPRINTS, KEYS, World, bundle, make_project, refused
 
 ALL = {
     "anchor": ("owner", None),
     "share": ("north", None),
     "sums": ("north", None),
+    "round": ("analyst", None),
     "model": ("analyst", "north"),
     "answers": ("analyst", "north"),
 }
-FILES = {kind: bundle(kind, who, party=None if kind == "anchor" else "north") for kind, (who, _) in ALL.items()}
+FILES = {kind: bundle(kind, who, party=None if KINDS[kind].to_all else "north") for kind, (who, _) in ALL.items()}
 GETS = {
     "anchor": {"owner", "north", "south"},
+    "round": {"analyst", "north", "south"},
     **{kind: {"north", "analyst"} for kind in ("share", "sums", "model", "answers")},
 }
 SEES_ALL = {"owner", "auditor"}

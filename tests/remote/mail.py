@@ -11,6 +11,7 @@ KIND = {
     "sums": ("datacollab.masked-sum", ".dcsum"),
     "model": ("datacollab.model", ".dcmodel"),
     "answers": ("datacollab.answers", ".dcanswers"),
+    "round": ("datacollab.round", ".dcround"),
 }
 OF_PARTIES = ("share", "sums")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -34,20 +35,27 @@ class Mail:
         """Bytes of a file of a kind, as its maker would write them, but for what is sealed."""
         bundle, _ = KIND[kind]
         maker = signer or (party if kind in OF_PARTIES else "analyst")
-        to = "analyst" if kind in OF_PARTIES else party
+        to = ["analyst" if kind in OF_PARTIES else party]
         created = (NOON + timedelta(hours=hours)).isoformat(timespec="seconds")
         told = {"party": party, "project_digest": self.project.digest, "created": created} | facts
         told |= {"model": {"n_components": 3}}.get(kind, {})
+        if kind == "round":
+            # It is for all parties, and about none of them.
+            del told["party"]
+            to = list(self.project.parties)
+            told = {"number": 2} | told
         contents = bytes(size)
         if sealed:
-            contents = seal(contents, [self.keys.get(to, self.keys["stranger"]).public], purpose="tests")
+            keys = [self.keys.get(each, self.keys["stranger"]).public for each in to]
+            contents = seal(contents, keys, purpose="tests")
         members = {"sealed.bin" if sealed else "share.safetensors": contents}
         return pack(bundle, told, members, key=self.keys[maker])
 
     def put(self, kind, party, *, where=None, name=None, **options):
         """Put such a file into the outbox of its maker."""
         maker = where or (party if kind in OF_PARTIES else "analyst")
-        path = self.root / maker / "outbox" / (name or party + KIND[kind][1])
+        stem = "round" if kind == "round" else party
+        path = self.root / maker / "outbox" / (name or stem + KIND[kind][1])
         path.write_bytes(self.made(kind, party, **options))
         return path
 

@@ -30,7 +30,7 @@ def store(request, tmp_path):
 
 def everything(mail):
     """All kinds of files, where their makers have them."""
-    return {kind: mail.put(kind, "b") for kind in ("share", "sums", "model", "answers")}
+    return {kind: mail.put(kind, "b") for kind in ("share", "sums", "model", "answers", "round")}
 
 
 def test_each_kind_reaches_whom_it_is_for_and_nobody_else(mail, store):
@@ -40,10 +40,10 @@ def test_each_kind_reaches_whom_it_is_for_and_nobody_else(mail, store):
         assert not done.refused
         assert not done.unsealed
     came = {name: mail.pull(name, store)[0].came for name in ("a", "b", "analyst")}
-    assert sorted(came["b"].values()) == ["anchor", "answers", "model"]
+    assert sorted(came["b"].values()) == ["anchor", "answers", "model", "round"]
     assert sorted(came["analyst"].values()) == ["share", "sums"]
-    assert list(came["a"].values()) == ["anchor"]
-    assert mail.inbox("b") == ["anchor.dcanchor", "b.dcanswers", "b.dcmodel"]
+    assert sorted(came["a"].values()) == ["anchor", "round"]
+    assert mail.inbox("b") == ["anchor.dcanchor", "b.dcanswers", "b.dcmodel", "round.dcround"]
     for kind, path in made.items():
         receiver = "analyst" if kind in OF_PARTIES else "b"
         there = mail.root / receiver / "inbox" / path.name
@@ -224,20 +224,29 @@ def test_a_file_of_another_kind_than_listed_does_not_come(mail, tmp_path):
     assert [error.code for error in done.refused.values()] == ["WRONG_KIND"]
 
 
-def test_an_older_file_does_not_take_a_newers_place(mail, tmp_path):
-    root = tmp_path / "store"
-    newer, older = mail.made("model", "b", hours=2), mail.made("model", "b", hours=1)
-    left_by_hand(mail, root, "model", ".dcmodel", newer)
-    _, kept = mail.pull("b", StoreRemote(str(root)))
-    left_by_hand(mail, root, "model", ".dcmodel", older)
-    done, kept = mail.pull("b", StoreRemote(str(root)), kept)
+@pytest.mark.parametrize(
+    ("kind", "receiver", "name"),
+    [("model", "b", "b.dcmodel"), ("sums", "analyst", "b.dcsum"), ("round", "b", "round.dcround")],
+)
+def test_an_older_file_does_not_take_a_newers_place(mail, tmp_path, kind, receiver, name):
+    root, suffix = tmp_path / "store", Path(name).suffix
+    newer, older = mail.made(kind, "b", hours=2), mail.made(kind, "b", hours=1)
+    left_by_hand(mail, root, kind, suffix, newer)
+    _, kept = mail.pull(receiver, StoreRemote(str(root)))
+    left_by_hand(mail, root, kind, suffix, older)
+    done, kept = mail.pull(receiver, StoreRemote(str(root)), kept)
     assert done.older == [digest(older)]
-    assert (mail.root / "b" / "inbox" / "b.dcmodel").read_bytes() == newer
-    newest = mail.made("model", "b", hours=3)
-    left_by_hand(mail, root, "model", ".dcmodel", newest)
-    done, _ = mail.pull("b", StoreRemote(str(root)), kept)
-    assert list(done.came.values()) == ["model"]
-    assert (mail.root / "b" / "inbox" / "b.dcmodel").read_bytes() == newest
+    assert (mail.root / receiver / "inbox" / name).read_bytes() == newer
+    newest = mail.made(kind, "b", hours=3)
+    left_by_hand(mail, root, kind, suffix, newest)
+    done, kept = mail.pull(receiver, StoreRemote(str(root)), kept)
+    assert list(done.came.values()) == [kind]
+    assert (mail.root / receiver / "inbox" / name).read_bytes() == newest
+    # A folder that remembers nothing ends with the newest as well, in whatever order the store lists them.
+    shutil.rmtree(mail.root / receiver / "inbox")
+    mail.pull(receiver, StoreRemote(str(root)))
+    assert mail.inbox(receiver) == [name]
+    assert (mail.root / receiver / "inbox" / name).read_bytes() == newest
 
 
 def test_what_vanishes_between_two_looks_stops_nothing_else(mail, tmp_path):

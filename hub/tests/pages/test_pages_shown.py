@@ -120,22 +120,24 @@ def test_a_file_says_what_was_checked_and_who_fetched_it(world):
 
 
 OF_KIND = {"anchor": "Anchor", "share": "Share", "sums": "Sums under masks", "model": "Model"}
-OF_KIND |= {"sums-model": "Model of sums", "answers": "Anchor predictions"}
+OF_KIND |= {"sums-model": "Model of sums", "answers": "Anchor predictions", "round": "Request for a round"}
 
 
 def test_a_file_of_each_kind_has_a_page(tmp_path):
     with agreed_world(tmp_path / "hub") as world:
         world.browsers = {"owner": world.browser("owner")}
-        for kind in KINDS:
+        for kind, facts in KINDS.items():
             by = "owner" if kind == "anchor" else "north" if kind in ("share", "sums") else "analyst"
             sender = {"owner": "the owner", "north": "a party", "analyst": "the analyst"}[by]
-            data = bundle(kind, by, party=None if kind == "anchor" else "north")
-            assert world.send(by, kind, data, "north" if by == "analyst" else None).status_code == 201
-            assert OF_KIND[kind] in words(world, "owner", "/files")
+            data = bundle(kind, by, party=None if facts.to_all else "north")
+            assert world.send(by, kind, data, "north" if facts.names_recipient else None).status_code == 201
+            receiver = "north" if facts.names_recipient else "all parties" if facts.to_all else "analyst"
+            assert f"{OF_KIND[kind]} {digest(data)[:8]} {by} {receiver} " in words(world, "owner", "/files")
             told = words(world, "owner", f"/files/{digest(data)}")
             assert f"{OF_KIND[kind]} from {by}" in told
             assert f"which only {sender} may send" in told
             about = {"north": ["the party that sent it"], "analyst": ["the party that it is for"]}.get(by, [])
+            about = [] if facts.to_all else about
             assert re.findall("the party that (?:sent it|it is for)", told) == about
 
 

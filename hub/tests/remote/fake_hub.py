@@ -129,7 +129,7 @@ class Room:
 
     def GET_status(self, request, who):  # noqa: N802
         names = {key.fingerprint: name for name, key in self.project.parties.items()}
-        shared = [names[each["sender"]] for each in self.files.values() if each["kind"] == "share"]
+        shared = [names[each["sender"]] for each in self.files.values() if each["kind"] in ("share", "sums")]
         said = {name: getattr(self.project, name) for name in ("name", "digest", "revision", "quorum")}
         missing = [name for name in names.values() if name not in shared]
         return answer(200, **said, shared=shared, missing=missing, waiting=[], now="2026-01-01T00:00:00Z")

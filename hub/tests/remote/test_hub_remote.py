@@ -64,12 +64,16 @@ def carried(mail):
 
 def test_each_kind_reaches_whom_it_is_for(carried):
     mail = carried.mail
-    for kind in ("share", "sums", "model", "answers"):
+    for kind in ("share", "sums", "model", "answers", "round"):
         mail.put(kind, "b")
     for name in ("b", "analyst"):
         assert not mail.push(name, carried.remote(name)).refused
     came = {name: sorted(mail.pull(name, carried.remote(name))[0].came.values()) for name in ("a", "b", "analyst")}
-    assert came == {"a": ["anchor"], "b": ["anchor", "answers", "model"], "analyst": ["share", "sums"]}
+    assert came == {
+        "a": ["anchor", "round"],
+        "b": ["anchor", "answers", "model", "round"],
+        "analyst": ["share", "sums"],
+    }
     for name in ("b", "analyst"):
         again = mail.push(name, carried.remote(name))
         assert again.there

@@ -101,7 +101,7 @@ def pull(report: Report, folder: WorkFolder, remote: str | None) -> None:
 def status(report: Report, folder: WorkFolder, remote: str | None) -> None:
     with _at_work(folder, remote, report) as work:
         state = work.remote.status(work.there)
-        names = ("project", "digest", "revision", "deadline", "quorum", "shared", "missing", "waiting", "now")
+        names = ("project", "digest", "revision", "deadline", "quorum", "shared", "missing", "waiting", "rounds", "now")
         report.facts = {"remote": work.place.name, "url": work.place.url}
         report.facts |= {name: getattr(state, name) for name in names}
         _show_status(work.place, state, report)
@@ -227,6 +227,8 @@ def _show_status(place: remotes.RemotePlace, state: remotes.RemoteStatus, report
         report.line("There is no project file yet.")
         return
     shared = f"shared: {', '.join(state.shared) or 'nobody yet'}"
+    if state.rounds:
+        report.line("The analyst has asked for a further round: who has answered the last request counts as shared.")
     if state.revision is None:
         # The hub names a digest, and not what it stands for: only a signed file can say that.
         report.line(f"project {state.project}, digest {state.digest}: this project file is not here. Its deadline and")

@@ -283,7 +283,8 @@ class RemoteStatus:
 
     ``revision``, ``deadline`` and ``quorum`` are None if a hub names a project file that the folder has not.
     ``shared``, ``missing`` and ``waiting`` are the parties whose share is there, whose is not, and that did not fetch
-    their model yet; ``now`` is the remote's clock.
+    a file for them yet; ``now`` is the remote's clock.  ``rounds`` are further rounds that the analyst has asked for:
+    if there are any, ``shared`` and ``missing`` are about answers to the last request.
     """
 
     project: str | None = None
@@ -295,6 +296,7 @@ class RemoteStatus:
     missing: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     now: str | None = None
+    rounds: int = 0
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterator, MutableSequence, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
@@ -16,7 +17,7 @@ from typing import Any, BinaryIO
 
 from .._require import require
 from ..agreement import Project
-from ..bundle import Limits, digest, open_regular, peek
+from ..bundle import Limits, PublicKey, digest, open_regular, peek
 from ..errors import ExchangeError, MissingExtraError
 from ._parcels import (
     AGREEMENT,
@@ -73,7 +74,7 @@ _TOML = ".toml"
 _MOST_TEXT = 2**20
 _MOST_WORDS = 200
 _ONCE = ("share", "sums")
-"""Kinds that a party sends once, as a second would reveal more; they count as taking part."""
+"""Kinds that a party sends once, and sums once in each round, as a second would reveal more."""
 
 
 class StoreRemote(Remote):
@@ -120,16 +121,36 @@ class StoreRemote(Remote):
         ]
         if parcel.sha256 in {each.sha256 for each in there}:
             return
-        if parcel.kind.name in _ONCE and there:
-            raise ExchangeError(
-                "ALREADY_SHARED",
-                f"{self.url} has another {parcel.kind.name} of party {parcel.party!r}. Take it back first: datacollab "
-                f"remote withdraw {there[0].sha256[:16]}",
-            )
         if parcel.kind.name in _ONCE:
+            self._check_once(parcel, there)
             parcel.project.check_deadline(self._today or datetime.now(UTC).date())
         place = self._place(parcel.project.digest, parcel.kind.name, parcel.sha256 + parcel.kind.suffix)
         self._write(place, parcel.piece, parcel.size, parcel.sha256, parcel.path.name, tell)
+
+    def _check_once(self, parcel: Parcel, there: Sequence[Entry]) -> None:
+        """Refuse a second file of a party that sends one; of sums, one more than rounds were asked for."""
+        kind = parcel.kind.name
+        n_allowed = 1
+        if kind == "sums":
+            n_allowed += self._further_rounds(parcel.project)
+        if len(there) < n_allowed:
+            return
+        way_on = ""
+        if kind == "sums" and n_allowed < _n_rounds(parcel.project):
+            way_on = "An answer to a request for a round goes once the analyst has pushed that request, too. "
+        raise ExchangeError(
+            "ALREADY_SHARED",
+            f"{self.url} has another {kind} of party {parcel.party!r}. {way_on}If this one is meant in its place, take "
+            f"that one back first: datacollab remote withdraw {there[0].sha256[:16]}",
+        )
+
+    def _further_rounds(self, project: Project) -> int:
+        """Return how many rounds after the first the analyst has asked for, as requests say that nobody has checked."""
+        analyst = project.analyst
+        asked = [facts.get("number") for _, _, facts, signer in self._openings(project, "round") if signer == analyst]
+        # By their numbers, as no store says in which order files came; no more than the parties agreed on.
+        numbers = [each for each in asked if type(each) is int and 1 < each <= _n_rounds(project)]
+        return max(numbers, default=1) - 1
 
     def fetch(self, entry: Entry, part: Path, *, folder: MemberFolder, tell: Tell = silent) -> None:
         """See `Remote`."""
@@ -149,7 +170,12 @@ class StoreRemote(Remote):
         """See `Remote`; which parties shared is as the files say, before they are checked."""
         project = folder.agreed
         names = {key.fingerprint: name for name, key in project.parties.items()}
-        shared = {names[each.sender] for each in self._entries(project, "share") if each.sender in names}
+        n_further = self._further_rounds(project)
+        n_sums = Counter(each.sender for each in self._entries(project, "sums"))
+        # Of a party that has answered the last request, as many files lie there as rounds.
+        senders = [each for each, n_files in n_sums.items() if n_files > n_further]
+        senders += [each.sender for each in self._entries(project, "share")]
+        shared = {names[each] for each in senders if each in names}
         deadline = project.deadline
         return RemoteStatus(
             project=project.name,
@@ -159,6 +185,7 @@ class StoreRemote(Remote):
             quorum=project.fewest_parties,
             shared=tuple(sorted(shared)),
             missing=tuple(name for name in project.parties if name not in shared),
+            rounds=n_further,
         )
 
     def agreement(self, folder: MemberFolder) -> bytes | None:
@@ -205,26 +232,9 @@ class StoreRemote(Remote):
         return self._place(project, entry.kind, entry.sha256 + KINDS[entry.kind].suffix)
 
     def _entries(self, project: Project, kind: str) -> Sequence[Entry]:
-        """Return entries of files of a kind; ignore files that others left there by mistake.
-
-        Under the name of such a file, anything but a regular file is refused.
-        """
+        """Return entries of files of a kind, as they describe themselves."""
         entries = []
-        for place in self._names(self._place(project.digest, kind)):
-            sha256, suffix = place.rsplit("/", 1)[-1].partition(".")[::2]
-            if not _SHA256.fullmatch(sha256) or f".{suffix}" != KINDS[kind].suffix:
-                continue
-            opening = None
-            # A file that was taken back since it was listed is passed over, too.
-            with self._reached(), contextlib.suppress(FileNotFoundError):
-                size = int(self._files.size(place))
-                with self._open(place, block_size=2**16) as stream:
-                    opening = peek(stream, size)
-            if opening is None:
-                continue
-            name, facts, signer = opening
-            if kind_of(name) is not KINDS[kind]:
-                continue
+        for sha256, size, facts, signer in self._openings(project, kind):
             recipient = None
             party = project.parties.get(str(facts.get("party")))
             if party is not None and KINDS[kind].recipient == "party":
@@ -239,6 +249,27 @@ class StoreRemote(Remote):
             )
             entries.append(entry)
         return entries
+
+    def _openings(self, project: Project, kind: str) -> Iterator[tuple[str, int, dict[str, Any], PublicKey]]:
+        """Yield SHA-256, size, facts and signer of files of a kind; ignore files that others left there by mistake.
+
+        Under the name of such a file, anything but a regular file is refused.
+        """
+        for place in self._names(self._place(project.digest, kind)):
+            sha256, suffix = place.rsplit("/", 1)[-1].partition(".")[::2]
+            if not _SHA256.fullmatch(sha256) or f".{suffix}" != KINDS[kind].suffix:
+                continue
+            opening = None
+            # A file that was taken back since it was listed is passed over, too.
+            with self._reached(), contextlib.suppress(FileNotFoundError):
+                size = int(self._files.size(place))
+                with self._open(place, block_size=2**16) as stream:
+                    opening = peek(stream, size)
+            if opening is None:
+                continue
+            name, facts, signer = opening
+            if kind_of(name) is KINDS[kind]:
+                yield sha256, size, facts, signer
 
     def _agreements(self, refused: MutableSequence[ExchangeError]) -> Iterator[tuple[Project, bytes]]:
         """Yield project files, and note errors of anything in their places that is no regular file."""
@@ -343,6 +374,13 @@ class StoreRemote(Remote):
                     f"{self.url} has the {entry.kind} {entry.sha256[:16]} no more: since it was listed, it was taken "
                     "back or removed. Run the command again; if it is missed, ask its sender.",
                 ) from None
+
+
+def _n_rounds(project: Project) -> int:
+    """Return how many messages each party of a project sends."""
+    if project.sharing is None:
+        return 1
+    return project.sharing.n_rounds
 
 
 def _concerns(project: Project, folder: MemberFolder) -> bool:

@@ -20,6 +20,7 @@ KIND_WORDS = {
     "anchor": "Anchor",
     "share": "Share",
     "sums": "Sums under masks",
+    "round": "Request for a round",
     "model": "Model",
     "sums-model": "Model of sums",
     "answers": "Anchor predictions",
@@ -41,6 +42,7 @@ def list_files(visit: Visiting, project: str) -> Response:
         files=sorted(files, key=lambda each: -each["received"]),
         names=names,
         words=KIND_WORDS,
+        kinds=KINDS,
     )
 
 

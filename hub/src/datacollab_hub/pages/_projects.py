@@ -120,10 +120,16 @@ def _next_steps(visit: Visit, status: dict[str, Any], members: Sequence[Member])
         if status["digest"] is None:
             steps.append(("The project file is not here yet. Send it.", ("datacollab remote push",)))
     own = {each.name for each in members if each.fingerprint == visit.person.fingerprint and each.role == Role.PARTY}
-    if own & {*status["missing"]}:
+    is_missing = bool(own & {*status["missing"]})
+    is_asked_again = is_missing and status["rounds"] > 0
+    if is_asked_again:
+        making = ("datacollab remote pull", "datacollab party share TABLE --round inbox/round.dcround")
+        text = "The analyst asks for a further round. Answer with the same table, and send the answer."
+        steps.append((text, (*making, "datacollab remote push")))
+    elif is_missing:
         making = ("datacollab party share TABLE", "datacollab remote push")
         steps.append(("Your share is not here yet. Make it, and send it.", making))
-    if own & {*status["waiting"]}:
+    if own & {*status["waiting"]} and not is_asked_again:
         steps.append(("What the analyst made for you lies here. Fetch it.", ("datacollab remote pull",)))
     # From fewer parties the agreement allows no model.
     if Role.ANALYST in roles and status["digest"] is not None and len(status["shared"]) >= status["quorum"]:

@@ -117,6 +117,8 @@ class HubRemote(Remote):
             missing=names("missing"),
             waiting=names("waiting"),
             now=one("now", str),
+            # Hubs of before there were rounds say nothing of them.
+            rounds=one("rounds", int) or 0,
         )
         agreed = None
         if folder.project is not None:

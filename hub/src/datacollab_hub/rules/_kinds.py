@@ -50,6 +50,8 @@ KINDS = {
         Kind("anchor", "datacollab.anchor", Role.OWNER, Role.PARTY, to_all=True),
         Kind("share", "datacollab.share", Role.PARTY, Role.ANALYST),
         Kind("sums", "datacollab.masked-sum", Role.PARTY, Role.ANALYST),
+        # Parties answer it with further sums over the same rows.
+        Kind("round", "datacollab.round", Role.ANALYST, Role.PARTY, to_all=True, facts=frozenset({"number"})),
         # Each is for one party alone, and fits that party's map.
         Kind("model", "datacollab.model", Role.ANALYST, Role.PARTY, facts=frozenset({"n_components"})),
         Kind("sums-model", "datacollab.sums-model", Role.ANALYST, Role.PARTY),

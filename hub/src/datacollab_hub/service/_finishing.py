@@ -21,6 +21,7 @@ from ..store import (
 )
 from ._addressing import recipient_of
 from ._hub import Hub, require_agreement, the_project
+from ._once import is_second, second_refused
 
 __all__ = ["finish", "remove_parts"]
 
@@ -136,17 +137,15 @@ def _accept(hub: Hub, person: Person, upload: Upload, envelope: Envelope, blob: 
             project_digest=digest,
             blob=blob,
         )
-        if add_file(connection, file, hub.clock()):
+        is_new = not is_second(connection, kind, row.id, digest, upload.sender)
+        if is_new and add_file(connection, file, hub.clock()):
             facts = {"kind": kind.name, "sha256": upload.sha256, "recipient": recipient or None}
             append_log(connection, row.id, hub.clock(), person.fingerprint, "received", facts)
             return True
-        # An index refused it: the very file is there, or another share of the party.
+        # The very file is there, or another one of the party that may be there once.
         there = file_row(connection, row.id, upload.sha256)
         if there is None or there.withdrawn is not None:
-            raise ExchangeError(
-                "ALREADY_SHARED",
-                "Another share of this party came first. Withdraw it if this one is meant in its place.",
-            )
+            raise second_refused(kind)
     return False
 
 

@@ -14,7 +14,6 @@ from ..store import (
     ProjectRow,
     file_row,
     find_upload,
-    has_live_share,
     members_of,
     n_open_uploads,
     new_upload,
@@ -23,6 +22,7 @@ from ..store import (
 from ._addressing import recipient_of
 from ._finishing import finish
 from ._hub import Hub, require_agreement, the_project
+from ._once import is_second, second_refused
 
 __all__ = ["Announced", "start_upload"]
 
@@ -63,7 +63,7 @@ def start_upload(hub: Hub, person: Person, project: str, announced: Announced) -
     with hub.store.writing() as connection:
         # From the first look on: one announcement twice at once begins one upload.
         row = the_project(connection, project, lock=True)
-        require_agreement(row)
+        digest = require_agreement(row)
         recipient = recipient_of(kind, announced.recipient, members_of(connection, row.id))
         there = file_row(connection, row.id, announced.sha256)
         # Sent before, and the answer was lost: no byte is sent twice.
@@ -85,7 +85,8 @@ def start_upload(hub: Hub, person: Person, project: str, announced: Announced) -
         if upload is not None:
             _check_size(announced, upload.size)
         else:
-            _check_room(hub, connection, row, person, kind, announced.size)
+            _check_once(hub, connection, row, person, kind, digest)
+            _check_room(hub, connection, row, person, announced.size)
             upload = new_upload(connection, **wanted, size=announced.size, now=hub.clock())
     if upload.offset == upload.size:
         # Whoever was cut off before the last answer gets it now.
@@ -99,12 +100,18 @@ def _check_size(announced: Announced, size: int) -> None:
         raise ExchangeError("REQUEST_MALFORMED", f"size: {size} bytes were announced of this file. Go on with them.")
 
 
-def _check_room(hub: Hub, connection: Connection, row: ProjectRow, person: Person, kind: Kind, size: int) -> None:
-    settings = hub.settings
+def _check_once(
+    hub: Hub, connection: Connection, row: ProjectRow, person: Person, kind: Kind, project_digest: str
+) -> None:
     if kind.name == "share":
         check_open(row.deadline, hub.clock())
-        # Early, so that nobody sends gigabytes in vain; in the end the index decides.
-        check_one_share(connection, row.id, person.fingerprint)
+    # Early, so that nobody sends gigabytes in vain; the end of the upload decides.
+    if is_second(connection, kind, row.id, project_digest, person.fingerprint):
+        raise second_refused(kind)
+
+
+def _check_room(hub: Hub, connection: Connection, row: ProjectRow, person: Person, size: int) -> None:
+    settings = hub.settings
     if size > settings.file_bytes:
         raise ExchangeError(
             "TOO_LARGE",
@@ -124,20 +131,4 @@ def _check_room(hub: Hub, connection: Connection, row: ProjectRow, person: Perso
             "QUOTA_EXCEEDED",
             f"The files of the key {person.fingerprint} would take more than the {settings.sender_bytes} bytes that "
             "the hub gives it in this project. Withdraw old ones.",
-        )
-
-
-def check_one_share(connection: Connection, project: str, sender: str) -> None:
-    """Refuse a second share of a party.
-
-    Raises
-    ------
-    ExchangeError
-        ``ALREADY_SHARED``.
-    """
-    if has_live_share(connection, project, sender):
-        raise ExchangeError(
-            "ALREADY_SHARED",
-            "A share of this party is on the hub; two of the same rows tell more than one. Withdraw it first if "
-            "another is meant in its place.",
         )

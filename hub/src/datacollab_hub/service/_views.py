@@ -80,10 +80,11 @@ class View:
         }
 
     @cached_property
-    def standing(self) -> dict[str, list[str]]:
-        """Names of parties: of all, of those that have shared and have not, and of those for whom a model waits.
+    def standing(self) -> dict[str, Any]:
+        """Names of parties: of all, of those that have shared and have not, and of those for whom a file waits.
 
-        Answers in a model's place are waiting too.
+        After a request for a further round, sums count that came since.  A model waits, answers in its place, or the
+        last request. ``rounds`` is the number of requests.
         """
         parties = self.parties
         # Files of an earlier project file count no more.
@@ -92,12 +93,27 @@ class View:
         if self.row.digest:
             # Before there is a project file, a share is expected of nobody.
             named = sorted(parties.values())
-        shared = {parties[each.sender] for each in live if each.kind == "share" and each.sender in parties}
+        asked = [each.id for each in live if each.kind == "round"]
+        last_asked = max(asked, default=0)
+        # Sums that came before the last request answer an earlier one.
+        answers = [each for each in live if each.kind == "sums" and each.id > last_asked]
+        shares = [*answers, *(each for each in live if each.kind == "share")]
+        shared = {parties[each.sender] for each in shares if each.sender in parties}
+        missing = sorted(set(named) - shared)
         back = [each for each in live if each.kind in ("model", "sums-model", "answers") and each.recipient in parties]
         # A file waits for its party until that party itself was given it.
         waiting = {parties[each.recipient] for each in back if each.recipient not in self.fetches.get(each.id, {})}
-        missing = sorted(set(named) - shared)
-        return {"parties": named, "shared": sorted(shared), "missing": missing, "waiting": sorted(waiting)}
+        if asked:
+            given = self.fetches.get(last_asked, {})
+            # Whoever has answered got it in another way.
+            waiting |= {name for key, name in parties.items() if name in missing and key not in given}
+        return {
+            "parties": named,
+            "shared": sorted(shared),
+            "missing": missing,
+            "waiting": sorted(waiting),
+            "rounds": len(asked),
+        }
 
 
 class Views:

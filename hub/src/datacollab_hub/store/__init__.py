@@ -17,6 +17,7 @@ from ._files import (
     file_row,
     files_of,
     has_live_share,
+    last_live,
     withdraw_file,
 )
 from ._joining import (
@@ -107,6 +108,7 @@ __all__ = [
     "has_live_share",
     "is_empty",
     "join_requests",
+    "last_live",
     "log_entries",
     "log_head",
     "members_of",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from ._schema import chunks, fetches, files
@@ -19,6 +19,7 @@ __all__ = [
     "file_row",
     "files_of",
     "has_live_share",
+    "last_live",
     "withdraw_file",
 ]
 
@@ -79,6 +80,21 @@ def has_live_share(connection: Connection, project: str, sender: str) -> bool:
     """Whether a party's share is there."""
     mine = (files.c.project == project, files.c.sender == sender, files.c.kind == "share")
     return connection.execute(select(files.c.id).where(*mine, files.c.withdrawn.is_(None))).first() is not None
+
+
+def last_live(
+    connection: Connection, project: str, project_digest: str, kind: str, sender: str | None = None
+) -> int | None:
+    """Return the id of the last live file of a kind under a project file, from one sender or anybody; or None."""
+    query = select(func.max(files.c.id)).where(
+        files.c.project == project,
+        files.c.project_digest == project_digest,
+        files.c.kind == kind,
+        files.c.withdrawn.is_(None),
+    )
+    if sender is not None:
+        query = query.where(files.c.sender == sender)
+    return connection.execute(query).scalar()
 
 
 def withdraw_file(connection: Connection, file: int, now: float) -> bool:
