@@ -83,6 +83,7 @@ def test_two_rounds_by_commands_give_the_odds_ratios_of_all_rows(first, tmp_path
 def test_the_approver_reads_once_that_rounds_follow(first):
     text = " ".join(first.summaries[0].to_text().split())
     assert "This is the first of 2 rounds, and a yes is for all of them." in text
+    assert "The totals of logistic regression:" in text
     assert "2 rounds, with an intercept of each party" in done("project", "show", first.root / "project.toml").output
 
 

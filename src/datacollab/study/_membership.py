@@ -35,7 +35,8 @@ def study_membership_figures(asked: Iterable[str], *, errors: str = "robust") ->
     """Return how well attackers read the totals of statistics with these titles, by rows together.
 
     Figures are of the largest sets that were measured.  Counts are taken to have gone before; `errors` are those of
-    least squares.  Ratios and validations were not measured.
+    least squares, and a logistic regression is one by rounds.  Ratios by counts, rates and validations were not
+    measured.
 
     Examples
     --------
