@@ -246,6 +246,7 @@ EDITS = {
     (Sharing, "run"): lambda draft: draft.sharing(run=9),
     (Sharing, "labelled_by"): lambda draft: draft.sharing(labelled_by="south"),
     (Sharing, "epsilon"): lambda draft: draft.sharing(epsilon=3.0),
+    (Sharing, "rounds"): lambda draft: draft.sharing(statistics=("logistic regression",), rounds=2),
     (Sharing, "factors"): lambda draft: draft.sharing(statistics=("logistic regression",), factors=("ward",)),
     (Sharing, "logistic_model"): lambda draft: draft.sharing(statistics=("validation",), logistic_model=MODEL),
     (Sharing, "most_rows"): lambda draft: draft.sharing(most_rows=dict.fromkeys(THREE, 999)),

