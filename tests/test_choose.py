@@ -54,6 +54,7 @@ def test_no_option_is_taken_where_none_is_within_the_limits(digits):
     assert choice.best is None
 
 
+@pytest.mark.slow
 def test_an_unmeasured_risk_is_not_within_a_limit(digits):
     (X, y), (anchor, _), _ = digits.values()
     options = [options_for(("pca",), (4,), on_public=False)[0]]

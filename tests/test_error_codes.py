@@ -34,7 +34,7 @@ def test_an_unknown_code_is_a_defect():
         ExchangeError("NO_SUCH_CODE", "Nothing.")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_whole_run_that_raises_no_code_fails_and_names_them(tmp_path):
     """`suite.py` records codes as they are raised; a run of named files or of chosen tests is not judged."""
     (tmp_path / "test_nothing.py").write_text(

@@ -30,6 +30,9 @@ NEEDS = {
 }
 """Packages that have an example's table."""
 
+# By night: these take 5 to 40 seconds each.
+BY_NIGHT = ("015", "020", "025", "035", "040", "045", "055", "062", "110", "160", "200")
+
 PUBLISHED_MEANS = [("age", 25.81, 25.05), ("education", 10.35, 10.09), ("re74", 2096, 2107), ("re75", 1532, 1267)]
 PUBLIC = "Local+Public, if labelled"
 
@@ -246,8 +249,14 @@ def parts(path):
     return ast.get_docstring(ast.parse(text)), cells
 
 
+def at_its_time(path):
+    """The example as a parameter, with the mark of those that run at night."""
+    marks = pytest.mark.nightly if number_of(path) in BY_NIGHT else ()
+    return pytest.param(path, marks=marks, id=path.stem)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("example", PLOTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("example", map(at_its_time, PLOTS))
 def test_example_runs_draws_and_finds_what_it_says(example, tmp_path, monkeypatch, capsys):
     """In this process, which has loaded already what each of them needs."""
     number = number_of(example)

@@ -113,7 +113,7 @@ def maps(directory):
         yield party, fitted[-1].components_
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("dataset", ["digits", "ujiindoorloc"])
 def test_predictions_are_those_in_memory_to_the_last_digit(dataset, request):
     directory = request.getfixturevalue(dataset)
@@ -138,7 +138,7 @@ def test_predictions_are_those_in_memory_to_the_last_digit(dataset, request):
         assert np.abs(found - y_new).mean() < np.abs(y_new - y_new.mean()).mean() / 3
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("dataset", ["digits", "ujiindoorloc"])
 def test_the_analysts_directory_never_held_a_row_an_anchor_row_or_a_map(dataset, request):
     directory = request.getfixturevalue(dataset)

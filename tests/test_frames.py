@@ -552,6 +552,7 @@ def test_raw_rows_and_decimal_commas_are_named():
         model.predict(TABLE[:9].assign(age="2,5"))
 
 
+@pytest.mark.slow
 def test_a_simulation_takes_an_anchor_labelled_in_part_and_shows_no_arrays():
     known = pd.Series(SICK[N:]).astype(object).where(np.arange(N_PUBLIC) % 3 > 0, None)
     options = {"anchor_target": known, "n_parties": 3, "n_draws": 2, "random_state": 0}

@@ -83,6 +83,7 @@ def test_a_relay_may_be_nobodys_folder(mail, lines, tmp_path):
     assert mail.inbox("analyst") == ["b.dcshare"]
 
 
+@pytest.mark.slow
 def test_large_files_go_in_pieces_and_on_where_they_ended(mail, lines, monkeypatch):
     monkeypatch.setattr(datacollab_relay, "PIECE", 1000)
     path = mail.put("share", "b", size=20_000)

@@ -16,7 +16,7 @@ def test_another_unit_is_named_and_the_same_is_not(name):
     assert names_column(random, [convert(parts[0]), *parts[1:]], noise)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_table_has_a_line_for_each_case(capsys):
     assert main(["--studies", "3"]) == 0
     lines = capsys.readouterr().out.splitlines()

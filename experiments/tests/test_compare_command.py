@@ -62,6 +62,7 @@ def test_the_comparison_writes_figures_and_scores(tmp_path):
     assert "better than Local" in result.stdout or "not told apart" in result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("environment", [{}, {"FORCE_COLOR": "1", "COLUMNS": "40"}])
 def test_json_is_all_that_stdout_has(tmp_path, environment):

@@ -29,7 +29,7 @@ def test_the_page_shows_what_was_measured():
     assert render(ROWS) in (DOCS / "benchmarks.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_one_fit_is_measured_and_kept(tmp_path, monkeypatch, capsys):
     case = Case(solver="exact", n_anchors=60, n_parties=2, n_columns=3, n_components=2)
     monkeypatch.setattr("datacollab_experiments.solvers.cost.plan", lambda: [case, replace(case, n_anchors=10**7)])

@@ -66,6 +66,7 @@ def test_show_prints_a_definition_that_can_be_run():
     assert run("show", "rq9").exit_code == 1
 
 
+@pytest.mark.slow
 def test_run_then_report(small, tmp_path):
     folder = tmp_path / "out"
     result = run("run", small, "--output", folder, "--jobs", 1)
@@ -102,6 +103,7 @@ def test_failed_rows_are_announced_and_can_be_retried(small, tmp_path):
     assert all(row.scores for row in rows if row.name != "Broken")
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_is_reported_as_incomplete(small, tmp_path):
     run("run", small, "--output", tmp_path, "--jobs", 1)
     with sqlite3.connect(tmp_path / "results.sqlite") as connection:

@@ -91,6 +91,7 @@ def test_rows_of_the_development_draw_are_in_no_other():
     assert all(development.isdisjoint(used(seed)) for seed in range(3))
 
 
+@pytest.mark.slow
 def test_bytes_of_a_collaboration_are_those_of_its_arrays(small_draw):
     way = COLLABORATIONS[0]
     exchanged = exchange(way, small_draw)

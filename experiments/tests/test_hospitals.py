@@ -20,6 +20,7 @@ def test_nobody_at_the_last_hospital_has_the_outcome():
     assert not set(new.index) & {row for part in (public, *parts.values()) for row in part.index}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", list(TABLES))
 def test_no_hospital_is_refused_for_gaps_that_it_has_by_chance(name):
     *keys, analyst = (KeyPair.generate().public for _ in range(4))

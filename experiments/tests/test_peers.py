@@ -35,6 +35,7 @@ def test_cca_zoo_solves_the_problem_of_centred_kernels(anchors):
     assert np.linalg.norm(target - Z @ (Z.T @ target), 2) < 1e-4
 
 
+@pytest.mark.nightly
 def test_the_table_has_a_line_for_each_method(monkeypatch, capsys):
     monkeypatch.setattr(peers, "load_table", lambda name, data_dir: load_digits(return_X_y=True))
     monkeypatch.setattr(peers, "fit_in_fresh_process", lambda method, file: peers.fit(method, dict(np.load(file))))

@@ -47,7 +47,7 @@ def figures(draws, n_rows, noise, monkeypatch):
     return found.groupby(["statistics", "attacker"], sort=False)["AUC"].mean().unstack()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_members_are_nearly_certain_without_noise_and_guessed_in_much(small, monkeypatch):
     bare = figures(small, 12, 0.03, monkeypatch)
     assert len(bare) == len(membership.SETS)
@@ -61,6 +61,7 @@ def test_members_are_nearly_certain_without_noise_and_guessed_in_much(small, mon
     assert drowned.mean(axis=None) == pytest.approx(0.5, abs=0.06)
 
 
+@pytest.mark.nightly
 def test_more_rows_hide_more_and_a_party_helps(small, monkeypatch):
     few, many = (figures(small, n, 0.5, monkeypatch).mean() for n in (12, 100))
     assert (few > many + 0.03).all()
@@ -107,6 +108,7 @@ def test_a_second_round_is_read_at_the_coefficients_of_the_first(small, monkeypa
     assert not any(refused.statistic.before.coefficients)
 
 
+@pytest.mark.slow
 def test_a_set_has_the_same_figures_alone(small, monkeypatch):
     for name, value in SMALL.items():
         monkeypatch.setattr(membership, name, value)
@@ -122,6 +124,7 @@ def test_figures_of_other_sets_stay():
     assert membership.merge(old, new)["AUC"].tolist() == [0.6, 0.8, 0.9]
 
 
+@pytest.mark.slow
 def test_the_ratio_is_as_good_as_the_exact_one_of_normal_rows():
     random, n, noise = np.random.default_rng(1), 6, 1.5
     mean, C = np.array([1.0, -2.0]), np.array([[2.0, 0.6], [0.6, 1.0]])
@@ -166,6 +169,7 @@ def test_groups_are_read_as_the_whole_covariance_says():
     assert_allclose(score, np.log(np.mean(ratios, axis=0)), rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_where_it_ended(small, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(membership, "SOURCES", {"made up": None})
     monkeypatch.setattr(membership, "table_of", lambda name, sets: small[0].table)

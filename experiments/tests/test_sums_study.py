@@ -169,6 +169,7 @@ def test_the_best_of_many_ways_is_not_chosen_by_its_own_luck():
     assert abs(read_best(pd.DataFrame(rows), [*said, "attacker"], "correlation")["mean"].mean()) < 0.2
 
 
+@pytest.mark.slow
 def test_members_are_told_from_others_by_a_total_unless_noise_drowns_it():
     def areas(noise):
         found = {}

@@ -65,6 +65,7 @@ def test_a_signal_ends_all_that_was_begun(tmp_path, number):
     assert not any(answers(port) for port in ports)
 
 
+@pytest.mark.slow
 def test_a_step_that_fails_says_why_and_ends_the_rest(tmp_path):
     port = free_port()
     failed = pytest.raises(ValueError, match="`datacollab keys show nobody` failed; .* It said: datacollab: [A-Z_]+: ")

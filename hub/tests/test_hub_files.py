@@ -155,6 +155,7 @@ def test_an_anchor_is_for_the_parties_of_its_own_agreement(agreed):
         assert agreed.files(who) == []
 
 
+@pytest.mark.slow
 def test_the_next_analyst_gets_no_share_that_was_for_the_last(agreed):
     data = bundle("share", "north", party="north")
     agreed.send("north", "share", data)

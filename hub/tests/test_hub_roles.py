@@ -112,6 +112,7 @@ def test_whoever_is_no_member_cannot_tell_a_project_from_none(table_world, route
         assert none.status_code in (403, 404, 405)
 
 
+@pytest.mark.slow
 def test_the_app_answers_the_table_and_nothing_else(table_world):
     """Whatever a method and a path are not in the table together, is not there: unsigned, and so without a role."""
     paths = {route.path for route in ROUTES} | {"/projects", "/docs", "/openapi.json", "/v1", "/redoc", "/static/x"}

@@ -34,6 +34,7 @@ def standing(world):
     return said["shared"], said["missing"], said["waiting"], said["rounds"]
 
 
+@pytest.mark.slow
 def test_further_sums_are_taken_once_after_each_request(agreed):
     taken(agreed.send("north", "sums", sums()))
     for number in (2, 3):
@@ -92,6 +93,7 @@ def test_an_upload_that_was_begun_before_the_other_one_ended_is_refused_at_its_e
     assert upload.json() == {"file": digest(first)}
 
 
+@pytest.mark.slow
 def test_what_was_taken_back_makes_room_and_a_request_that_was_asks_for_nothing(agreed):
     taken(agreed.send("north", "sums", sums()))
     taken(agreed.send("analyst", "round", request()))
@@ -129,6 +131,7 @@ def test_a_request_comes_from_the_analyst_and_says_its_number(agreed):
     refused(agreed.send("analyst", "round", unnumbered), "WRONG_KIND", 422)
 
 
+@pytest.mark.slow
 def test_the_overview_says_who_has_answered_the_last_request(agreed):
     both = ["north", "south"]
     assert standing(agreed) == ([], both, [], 0)

@@ -107,6 +107,7 @@ def stoppable(monkeypatch):
         yield url, started[0]
 
 
+@pytest.mark.slow
 def test_a_store_that_is_not_reached_is_no_fault_of_the_hub(stoppable, tmp_path):
     url, server = stoppable
     with agreed_world(tmp_path / "hub", blobs=f"{url}/of/a-hub") as world:

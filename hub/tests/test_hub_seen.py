@@ -78,6 +78,7 @@ def test_requests_that_overtake_one_another_give_nobody_more(place):
     assert sum(may_ask(seen, "north", 100.0 + now) for now in times) <= 4 * rate + seconds * rate
 
 
+@pytest.mark.slow
 def test_what_has_expired_takes_no_room(tmp_path):
     """Also where all of it expires at once, and whoever is not let in asks alone."""
     seen, place = Seen(1.0, tmp_path / "seen.sqlite"), tmp_path / "seen.sqlite"

@@ -398,6 +398,7 @@ def test_a_process_that_is_late_brings_no_withdrawn_file_back(agreed, other_proc
     assert [each["action"] for each in agreed.log()].count("received") == 1
 
 
+@pytest.mark.slow
 def test_a_last_part_that_was_taken_is_kept_where_the_hub_fails_then(agreed, monkeypatch):
     blobs, upload = type(agreed.store.blobs), begun(agreed)
     write = blobs.write

@@ -44,6 +44,7 @@ def draft(keys):
     return make
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(
     scale=st.integers(-9, 9),

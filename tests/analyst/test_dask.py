@@ -298,7 +298,7 @@ def test_a_worker_killed_in_mid_fit_changes_no_number(client, undisturbed, ancho
     assert nothing_is_left(client)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_nothing_is_left_on_the_cluster_of_a_fit_that_fails(client, anchors, monkeypatch):
     def fail():
         raise LinAlgError("not positive definite")
@@ -310,7 +310,7 @@ def test_nothing_is_left_on_the_cluster_of_a_fit_that_fails(client, anchors, mon
     assert nothing_is_left(client)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_only_what_is_shared_and_one_sum_per_worker_move(client, engine, rng):
     n, b, n_workers = 2000, 12, 2
     X = rng.normal(size=(n, b))
@@ -349,7 +349,7 @@ def test_a_worker_lost_within_a_task_is_survived(engine, matrices, tmp_path):
     assert_allclose(engine.total(product, states, np.eye(40)), sum(matrices))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_worker_that_dies_again_and_again_is_an_error(engine, matrices, monkeypatch):
     monkeypatch.setattr(_dask, "_ATTEMPTS", 2)
     states = engine.place(doubled, [(A, 1.0) for A in matrices[:1]])
@@ -357,7 +357,7 @@ def test_a_worker_that_dies_again_and_again_is_an_error(engine, matrices, monkey
         engine.update(dies, states)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_goes_on_with_the_workers_that_are_left_until_there_is_none(matrices, monkeypatch):
     monkeypatch.setattr(_dask, "_PATIENCE", 0.5)
     with local_cluster(3) as cluster, distributed.Client(cluster) as client:

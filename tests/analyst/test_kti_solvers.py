@@ -196,6 +196,7 @@ def test_a_tolerance_out_of_reach_is_said(large, monkeypatch):
     assert fitted.approximation_error_ > 1e-9
 
 
+@pytest.mark.slow
 def test_a_tolerance_is_reached_with_all_rows_at_last(large):
     """Where there are hardly more rows than landmarks are taken, their number doubles until it is that of the rows."""
     exact = KTI(5, alpha=0.01, solver="exact").fit(large[0])
@@ -205,7 +206,7 @@ def test_a_tolerance_is_reached_with_all_rows_at_last(large):
 
 
 @pytest.mark.parametrize("tol", [0.02, 0.005])
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_tolerance_is_that_of_the_last_doubling(tol):
     """By fits with these numbers of landmarks: it lowered the objective by so much, and the one before by more."""
     views, _ = nonlinear_views(1300)
@@ -253,6 +254,7 @@ def test_narrow_kernels_have_no_landmarks(large):
         KTI(5, gamma=50.0, solver="nystroem").fit(*large)
 
 
+@pytest.mark.slow
 def test_auto_is_exact_while_that_is_cheap(monkeypatch, large):
     assert KTI(3).fit(large[0]).solver_ == "exact"
     monkeypatch.setattr("datacollab.analyst._cost.EXACT_OPERATIONS", 1e8)
@@ -371,6 +373,7 @@ def test_the_inverse_of_the_dense_matrix_has_its_eigenvectors(large, densely, va
         assert_allclose(found.target_.sum(axis=0), 0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_eigenvalues_too_close_for_the_streamed_solver(densely, caplog):
     """The matrix is formed after all where memory permits, and not before that takes as long as what was tried."""
     views, _ = nonlinear_views(STREAMED)

@@ -84,7 +84,7 @@ def test_more_landmarks_are_never_worse(seed, n_latent, alpha):
     assert found[2] + slack >= exact
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_default_stops_where_a_doubling_brings_little():
     """A latent of few dimensions is done soon; one of many is not, and each is within its tolerance of the exact."""
     numbers = {}

@@ -77,6 +77,7 @@ def codes(rng, n_rows):
     return np.hstack([rng.random((n_rows, 10)) < 0.15, rng.integers(5, size=(n_rows, 2))]).astype(np.float64)
 
 
+@pytest.mark.slow
 def test_codes_that_are_equal_by_chance_are_no_private_rows(rng):
     """At parties whose anchors have up to 40 of their rows; and a party of few rows beside many public ones."""
     found = []

@@ -99,6 +99,7 @@ def test_a_file_cannot_ask_for_gigabytes_or_minutes(log2_n, r, p):
     assert time.process_time() - start < 0.5
 
 
+@pytest.mark.slow
 def test_guessing_costs_what_is_recommended():
     """OWASP: 2^17 rounds of blocks of 8; and a file may not ask for so much that honest ones are refused."""
     shipped = closed_by_another_process()

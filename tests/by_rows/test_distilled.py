@@ -100,6 +100,7 @@ def test_nothing_was_learned_yet(world):
         folder.evaluate(world.root / "new.csv", using="distilled")
 
 
+@pytest.mark.slow
 def test_answers_that_do_not_belong_here_are_refused(world):
     a, b = world.shared("a"), world.shared("b")
 

@@ -233,7 +233,7 @@ def test_targets_of_generated_rows_train_no_own_models(tmp_path, monkeypatch, me
     assert (given[0] is None) if method == "smote" else (given[0] == target).all()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_public_rows_of_ones_own_count_as_what_one_has_alone(shared):
     world, (a, b) = shared
     made_up_table(300, seed=5).to_csv(world.root / "public.csv", index=False)
@@ -321,6 +321,7 @@ def test_what_a_killed_installation_left_is_put_in_order(pooled):
     assert contents(a) == before
 
 
+@pytest.mark.slow
 def test_a_share_made_meanwhile_is_not_overtaken(shared, monkeypatch):
     world, (a, b) = shared
     model = model_of(world, (a, b))

@@ -529,7 +529,7 @@ def test_lights_are_of_the_figures_that_stand_beside_them(monkeypatch):
     assert figures.ratings["membership"] == "amber"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_undefended_rows_are_at_the_highest_risk_and_groups_hide_whose_row_is_whose():
     """Not who is in the table: a mean of ten candidates is found among them, too."""
     parts = digits(90, classes=3)

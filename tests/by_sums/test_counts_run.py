@@ -57,6 +57,7 @@ def test_counts_make_no_model(counted):
         counted.analyst.export()
 
 
+@pytest.mark.slow
 def test_the_next_run_merges_the_class_over_the_same_rows(counted, tmp_path):
     world = counted.copied(tmp_path)
     merged = replace(TASK, classes=("no", "yes"), merged={"fatal": "yes"})

@@ -124,6 +124,7 @@ def test_a_share_for_a_model_that_fails(model, error, after):
     check_a_failing_share(model, error, after=after)
 
 
+@pytest.mark.slow
 def test_every_party_fails_somewhere_and_the_total_is_that_of_all_rows(tmp_path, rng):
     """Masks that do not cancel would be noticed, and noise is a few rows."""
     world = new_sums_world(tmp_path, parties=NAMES, sharing={"statistics": ("counts",)})
@@ -183,6 +184,7 @@ def made(model):
     return model.world.root / "analyst" / "outbox" / "north.dcmodel"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_an_installation_that_fails(model, made, after, tmp_path):
     """There is no model, or this one; then it is installed, and logged as often as it was."""

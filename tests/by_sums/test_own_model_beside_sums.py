@@ -53,6 +53,7 @@ def test_both_together_are_the_mean_of_the_two(shared):
     assert folder.sentence == home.sentence
 
 
+@pytest.mark.slow
 def test_all_sides_are_evaluated_and_the_common_one_can_be_had_alone(shared):
     scores = shared.folder("north").evaluate(shared.root / "new.csv")
     assert scores["using"] == "combined"

@@ -241,6 +241,7 @@ def test_the_log_says_which_round_left(first, tmp_path):
     assert [each["facts"]["round"] for each in shares if each["event"] == "share"] == [1, 2]
 
 
+@pytest.mark.slow
 def test_rates_go_by_rounds_as_well(tmp_path):
     task = Task(kind="survival", event="died", time="weeks", seen=(1,), not_seen=(0,), maximum=10.0, rounding=0.0)
     sharing = {"statistics": ("poisson regression",), "rounds": 2}

@@ -136,7 +136,7 @@ def test_the_table_of_methods_has_a_column_for_each_map_and_what_graph_and_centr
     assert cells["KTI"] == ["0.600 ± 1.271"] * 3
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_without_umap_its_column_is_left_out_in_words(monkeypatch):
     monkeypatch.setattr("datacollab.cli._demo_commands.importlib.util.find_spec", lambda name: None)
     played = demo.demonstrate(load("digits"), n_parties=3, n_rows=12, seeds=[0], progress=lambda done: None, n_jobs=1)
@@ -159,6 +159,7 @@ def test_the_sentence_claims_what_the_intervals_support(sums, words):
     assert words in made_up([0.7, 0.7, 0.7], sums).sentence
 
 
+@pytest.mark.slow
 def test_no_word_of_the_table_is_cut_on_a_terminal_of_80_columns(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "datacollab.cli._demo_commands.demonstrate", lambda *given, **options: made_up([0.7, 0.72], [0.8, 0.86])

@@ -169,6 +169,7 @@ def came(world, name):
     return came, next(each for each in pulled["next"] if next(iter(came)) in each)
 
 
+@pytest.mark.slow
 def test_sums_go_to_the_analyst_and_models_come_back(tmp_path):
     world = new_sums_world(tmp_path, parties=PARTIES)
     world.share_all()

@@ -27,6 +27,7 @@ def tables(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_a_trial_prints_and_writes_what_came_out(tables, tmp_path):
     given = (tables / "own.csv", tables / "public.csv", "--target", "died", "--parties", "3")
     result = run("trial", *given, "-o", tmp_path / "out", "--json")

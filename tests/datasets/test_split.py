@@ -25,6 +25,7 @@ def splits(draw):
     return X, np.array(labels), n_parties, n_per_party, options
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(splits())
 def test_parties_are_disjoint_of_equal_size_and_cover_all_with_the_rest(arguments):

@@ -159,6 +159,7 @@ def test_a_party_shares_what_is_no_class_as_by_command(tmp_path, kind):
     assert "a.dcshare" in plain(finished(place, 120))
 
 
+@pytest.mark.slow
 def test_a_party_of_numbers(tmp_path):
     world = new_world(tmp_path, task="regression")
     world.join()

@@ -37,6 +37,7 @@ def rows(tmp_path_factory):
     return world
 
 
+@pytest.mark.slow
 def test_a_party_is_offered_a_step_once_the_one_before_is_done(rows, tmp_path):
     world = rows.copied(tmp_path)
     place = opened(world.root / "a")
@@ -68,6 +69,7 @@ def test_an_analyst_is_offered_a_step_once_the_one_before_is_done(rows, tmp_path
     assert offered(place, OF_ANALYST) == {"/integrate", "/export"}
 
 
+@pytest.mark.slow
 def test_where_sums_are_shared_each_is_offered_the_steps_of_sums(tmp_path):
     """Sums are exported once they were added up, and a study never."""
     counts = {"statistics": ("counts",)}

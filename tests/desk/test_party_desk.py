@@ -44,6 +44,7 @@ def test_every_page_is_there_before_anything_was_done(place):
     assert "Nothing was shared" in plain(place.client.get("/forget"))
 
 
+@pytest.mark.slow
 def test_from_a_table_to_predictions(world, place):
     page = plain(looked(place, world, preset="none"))
     assert "This may be shared, if somebody approves it." in page
@@ -175,6 +176,7 @@ def test_back_from_a_form_leads_to_its_page_and_back_from_a_page_elsewhere(place
         assert re.findall(r'<a href="([^"]+)">Back', place.client.get(path).text) == [page]
 
 
+@pytest.mark.slow
 def test_a_page_that_is_out_of_date_approves_no_other_release(world, place):
     first = asked(place, world)
     old = re.search(r'name="question" value="(\w+)"', first.text)[1]
@@ -209,6 +211,7 @@ def test_undefended_rows_need_a_second_word(world, place):
     assert not list((world.root / "a" / "outbox").iterdir())
 
 
+@pytest.mark.slow
 def test_a_second_share_is_refused_unless_it_is_meant(world, place):
     asked(place, world)
     decide(place, "yes", name="me")

@@ -93,7 +93,7 @@ def test_an_analyst_of_files_in_python():
     folder.return_value.export.assert_called_once_with()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("dask_client")
 def test_experiments_on_a_cluster(tmp_path):
     experiment = replace(tiny(tmp_path), seeds=(0,))

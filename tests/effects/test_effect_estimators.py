@@ -167,6 +167,7 @@ def test_survival_without_censoring_is_the_effect_on_being_beyond(target):
     assert own.standard_error() == pytest.approx(naive.standard_error(), abs=1e-12)
 
 
+@pytest.mark.nightly
 def test_intervals_of_survival_hold():
     """Exponential times: the truth is known from a million rows without confounding; times are cut off at random."""
     rng = np.random.default_rng(99)
@@ -231,6 +232,7 @@ def _weighted_estimate(v, X, t, y, target):
     return means[1] - means[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["ATE", "ATT"])
 def test_the_influence_knows_that_scores_were_estimated(target):
     """It is the derivative of the whole procedure by how often a row counts, also where effects differ."""

@@ -77,6 +77,7 @@ def test_with_linear_models_it_is_least_squares_with_dummies_and_clustered_error
     assert own.value == pytest.approx(within.value, abs=1e-10)
 
 
+@pytest.mark.slow
 def test_parties_levels_are_adjusted_for():
     """Of two shares of rows of all six hospitals the effect is biased, as nothing says whose rows they are."""
     found = []

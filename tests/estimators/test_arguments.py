@@ -246,6 +246,7 @@ def test_numbers_that_were_transformed_outside_are_noticed(change):
             model.fit(X[:N], NUMBERS[:N], **OWN, anchor_target=NUMBERS[N:])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::datacollab.errors.HeavyTailWarning")
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), tail=st.sampled_from([0.0, 1.0, 3.0]), n_labelled=st.integers(0, N_PUBLIC))

@@ -62,6 +62,7 @@ def table():
     return {"X": X[:160], "y": y[:160], "groups": np.array(["a", "b"])[np.arange(160) % 2]}, X[160:], y[160:]
 
 
+@pytest.mark.slow
 def test_a_search_over_neighbours_and_kernel_widths_runs(table):
     rows, anchor, y_anchor = table
     model = dc.DataCollaborationClassifier(

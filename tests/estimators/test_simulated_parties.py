@@ -114,7 +114,7 @@ def test_sums_without_noise_are_ridge_regression_on_all_rows_in_one_place(dealt,
     assert (found.scores[0, 0, SUMS] < 0.9 * found.scores[0, 0, CONSTANT]).all()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_mixed_frames_with_gaps_are_dealt_to_few_and_many_parties():
     frame = pd.DataFrame(X, columns=list("abcde")).assign(ward=np.where(X[:, 2] > 0.5, "day", "night"))
     frame.loc[::7, "a"] = np.nan

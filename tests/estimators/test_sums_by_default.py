@@ -42,6 +42,7 @@ def fitted(digits):
     return digits.fit(dc.DataCollaborationClassifier(random_state=0))
 
 
+@pytest.mark.slow
 def test_parties_gain_what_the_rows_in_one_place_would_bring(digits, fitted):
     alone = [
         RandomForestClassifier(random_state=0).fit(digits.X[own], digits.y[own]).score(digits.new, digits.answers)

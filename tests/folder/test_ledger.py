@@ -286,7 +286,7 @@ def of_a_population(number, n_rows, random):
 
 @given(st.integers(0, 10**6), st.sampled_from([50, 60, 90, 200, 2000]), st.sampled_from([60, 200]))
 @settings(max_examples=60, deadline=None)
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_other_people_of_the_same_population_are_never_refused(number, n_rows, fewest):
     random = np.random.default_rng([number, 1])
     first, second = (of_a_population(number, n_rows, random) for _ in range(2))

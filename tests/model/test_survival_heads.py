@@ -205,6 +205,7 @@ def test_what_is_too_large_is_refused():
     assert caught.value.code == "TOO_LARGE"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", FITTED)
 def test_changes_by_chance_are_refused_or_answer_with_probabilities(name):
     facts, arrays = written(FITTED[name](None))

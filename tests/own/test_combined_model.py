@@ -256,6 +256,7 @@ def test_a_class_that_the_party_lacks_keeps_the_common_models_probability(space,
     assert_allclose([both.sum(axis=1), alone.sum(axis=1)], 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("all_trees")
 def test_the_better_model_on_rows_left_out_is_taken():
     random = np.random.default_rng(0)
@@ -269,6 +270,7 @@ def test_the_better_model_on_rows_left_out_is_taken():
     assert "forest" in fit_own_model(numbers, (Z, Z[:, 0] * Z[:, 1])).words
 
 
+@pytest.mark.slow
 def test_the_same_rows_give_the_same_model_and_of_many_some_are_taken():
     random = np.random.default_rng(0)
     Z = random.normal(size=(MOST_OWN_ROWS + 500, 2))

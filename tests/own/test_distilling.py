@@ -30,6 +30,7 @@ def wave(rng):
     return X, np.column_stack([np.sin(2 * X[:, 0]), X[:, 0] * X[:, 1]])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_the_scikit_learn_contract():
     check_estimator(AnchorRidge())

@@ -145,6 +145,7 @@ class _CertainClassifier(LogisticRegression):
         return super().predict_proba(X).round()
 
 
+@pytest.mark.nightly
 def test_parties_explain_the_anchor_alike():
     """Parties agree to rounding with the anchor as the background, and do not with their own rows."""
     parties, models, anchor, tables = world(LinearRegression())

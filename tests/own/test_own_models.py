@@ -90,6 +90,7 @@ def test_no_candidate_has_seen_the_label_of_the_row(rng, labelled, duplicates):
         assert_allclose(after[name], said, atol=1e-7, err_msg=name)
 
 
+@pytest.mark.slow
 def test_a_public_row_equal_to_an_own_one_does_not_give_it_away(rng):
     """Memorising is of no use where equal rows are left out together: labels here are noise."""
     rows = rng.normal(size=(30, 3))

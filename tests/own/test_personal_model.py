@@ -175,6 +175,7 @@ def test_the_model_without_the_party_judges_all_own_rows(world):
     assert_allclose(mine.benefit_.collaboration.score.value, log_loss(world.y, said), atol=SETTLED)
 
 
+@pytest.mark.slow
 def test_a_model_with_neither_is_pooled_evenly_and_not_judged(world):
     mine = world.personal(world.model(left_out=False))
     assert mine.benefit_.basis is None
@@ -183,6 +184,7 @@ def test_a_model_with_neither_is_pooled_evenly_and_not_judged(world):
     assert world.score(mine, "combined") > 0.6
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(2))
 def test_the_pool_is_insurance_against_a_useless_model(world, seed):
     noise = np.random.default_rng(seed).dirichlet(np.ones(3), size=N_OWN)
@@ -193,6 +195,7 @@ def test_the_pool_is_insurance_against_a_useless_model(world, seed):
     assert world.score(mine, "combined") >= world.score(mine, "local") - 0.03
 
 
+@pytest.mark.slow
 def test_the_report_does_not_flatter():
     """Where labels are noise, no choice among candidates looks better than chance by much."""
     random = np.random.default_rng(3)
@@ -213,6 +216,7 @@ def test_the_report_does_not_flatter():
     assert np.mean(scores) < 0.72
 
 
+@pytest.mark.slow
 def test_classes_that_only_others_have(world):
     own = world.y < 2
     X, y = world.X[own], world.y[own]
@@ -241,6 +245,7 @@ def test_one_class_of_its_own_and_a_single_row_of_another(world, n_of_other):
     assert np.isfinite(mine.predict_proba(world.X_new)).all()
 
 
+@pytest.mark.slow
 def test_texts_and_a_model_without_probabilities():
     world = World(estimator=LinearSVC(), relabel=lambda y: np.array(["mild", "grave", "none"])[y])
     mine = world.personal(world.model(left_out=False, without=True))
@@ -263,6 +268,7 @@ def test_texts_of_a_frame_are_those_of_an_array():
         assert (found.predict(world.X_new) == wanted).all()
 
 
+@pytest.mark.slow
 def test_unlabelled_public_rows_may_help(world):
     X_public = drawn(60, 11)[0]
     mine = world.personal(public=X_public)

@@ -120,7 +120,7 @@ def test_what_cannot_be_stored_is_refused(table):
         party_state(Party("a", PCA(2)))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_umap_that_maps_new_rows_itself_is_refused(table):
     with refused_with("STATE_UNSUPPORTED"):
         party_state(Party("a", obfuscator("umap", 2, out_of_sample="umap")).fit(*table))
@@ -162,6 +162,7 @@ def test_a_state_with_a_part_missing_is_damaged(missing, table, rng):
         local_party(facts, members)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(place=st.floats(0, 1, exclude_max=True), byte=st.integers(0, 255), cut=st.booleans())
 def test_a_damaged_state_is_refused_or_the_same(place, byte, cut):

@@ -76,7 +76,7 @@ def test_three_rounds_among_five_processes_need_two_commands_each(tmp_path):
     check_results(world)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_processes_that_are_killed_again_and_again_send_nothing_twice(tmp_path):
     world = new_world(tmp_path)
     for name in NAMES:
@@ -93,6 +93,7 @@ def test_processes_that_are_killed_again_and_again_send_nothing_twice(tmp_path):
     check_results(world)
 
 
+@pytest.mark.slow
 def test_who_has_not_shared_is_told_to_and_a_changed_table_ends_it(tmp_path):
     world = new_world(tmp_path, n_rounds=2)
     refusal = done("party", "follow", world.table("north"), "-C", tmp_path / "north", code=14)

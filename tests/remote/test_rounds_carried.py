@@ -41,6 +41,7 @@ def world(first, tmp_path):
     return world
 
 
+@pytest.mark.slow
 def test_two_rounds_go_and_come(world):
     assert push(world, "analyst") == {ROUND_FILE: "round"}
     assert status(world, "south") == ([], sorted(NAMES), 1)

@@ -509,7 +509,7 @@ def test_a_project_file_that_is_none_elsewhere_stops_no_other_project(mail, tmp_
 HERE = Path(__file__).parent
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(os.name != "posix", reason="kills as POSIX has them")
 def test_kills_leave_whole_files_or_none(mail):
     mail.put("share", "b", size=20_000_000)

@@ -43,6 +43,7 @@ def test_of_a_linear_model_columns_add_what_they_differ_by_from_the_anchor(tmp_p
     assert found.explanation.output_names is None
 
 
+@pytest.mark.slow
 def test_of_two_classes_the_sought_one_is_explained_and_its_probability_met(world):
     folder = world.installed()
     found, frame = explained(folder, world, most_rows=7)

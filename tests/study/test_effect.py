@@ -224,6 +224,7 @@ def arms(random, n, shift):
     return x, t, 2 * t + 1.5 * shift + x[:, 0] + 0.5 * x[:, 1] + random.normal(size=n)
 
 
+@pytest.mark.slow
 def test_parties_whose_rates_and_outcomes_rise_together_do_not_bias_the_effect():
     """120 studies of six hospitals with 100 rows each; see docs/study.md for more of them, and larger ones."""
     random = np.random.default_rng(1)

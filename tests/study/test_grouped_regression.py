@@ -89,6 +89,7 @@ def test_without_noise_it_is_the_generalised_linear_model_of_all_rows(name, seed
     assert_allclose(found.inflation, 1.0)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", STATISTICS)
 def test_intervals_hold_with_noise(name):
     """With the noise of five parties; the experiment study.ratio_coverage counts more studies."""

@@ -135,6 +135,7 @@ def test_means_of_parts_are_near_the_mean_predictions():
     assert np.isnan(found.observed[:, rows < 10]).all()
 
 
+@pytest.mark.slow
 def test_noise_is_as_said():
     """200 draws; the square of an interval's half width is the sum of both variances."""
     table, _, _ = rows_of(2000, 3)
@@ -281,6 +282,7 @@ def scored(mean, deviation, thresholds=THRESHOLDS, slope=1.0, noise=0.0, n_rows=
     return statistic.result(total, n_parties=1, noise=noise), eta, y
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("mean", "deviation", "thresholds"),
     [(0, 1, (0.05, 0.5, 0.95)), (0, 2, (0.2, 0.5, 0.8)), (-6.5, 1, THRESHOLDS), (-1, 1.5, THRESHOLDS)],

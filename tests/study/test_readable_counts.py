@@ -243,6 +243,7 @@ def test_no_count_is_readable_below_the_noise_that_is_said(names, gaps):
         check([STATISTICS[name] for name in names], [structure_of(name, gaps, rare) for name in names])
 
 
+@pytest.mark.slow
 @given(
     levels=st.lists(st.integers(2, 5), min_size=1, max_size=2),
     n_bins=st.tuples(st.integers(1, 12), st.integers(1, 12)),

@@ -394,6 +394,7 @@ def test_noise_where_few_are_at_risk_does_not_change_the_curve_before():
     assert np.mean(held) > 0.9, "the noise alone is beyond the interval of a sample without it"
 
 
+@pytest.mark.slow
 def test_the_only_person_of_a_group_is_hardly_read_from_the_total():
     """The likeliest of 40 records, for somebody who knows all other rows: the figures of the page.
 

@@ -125,7 +125,7 @@ def test_columns_that_vary_together_and_narrow_tables_have_a_kernel(rng):
 
 
 @given(st.integers(40, 70), st.integers(0, 3), st.integers(0, 100))
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_tied_directions_are_kept_together(n_levels, n_numbers, seed):
     """Equally frequent categories: rounding turns their directions, and would decide which of them a cut keeps."""
     generator = np.random.default_rng(seed)

@@ -18,6 +18,7 @@ TIES = ["efron", "breslow"]
 lifelines = pytest.mark.filterwarnings("ignore:Starting with pandas")
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(TIES), st.booleans(), st.booleans())
 def test_the_fit_is_at_the_maximum_of_the_formula(seed, ties, rounded, weighted):

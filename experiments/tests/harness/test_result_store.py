@@ -69,7 +69,7 @@ def test_a_file_of_a_newer_version_is_refused(path):
         ResultStore(path)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 def test_a_process_killed_while_it_writes_leaves_no_part_of_a_trial(path):
     """Its results are inserted, its images are about to be, and nothing is committed."""

@@ -84,7 +84,7 @@ def test_numeric_targets_are_defended_in_intervals():
         assert copies.min() >= 5
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_pca_is_linked_and_its_map_tells_who_is_a_member_and_a_defended_party_is_not():
     undefended, defended = audit_scores(PLAIN), audit_scores(GROUPS)
     assert audit_scores(GROUPS, names=("LR", "audit")) == defended, "it depends on nothing but the trial"
@@ -151,6 +151,7 @@ def test_an_experiment_has_rows_of_both(tmp_path, monkeypatch):
     assert found["none", "KTI"].scores != found["groups", "KTI"].scores
 
 
+@pytest.mark.slow
 def test_the_audit_alone_needs_no_judge(tmp_path):
     """With judges and leaked targets that cannot be had."""
     text = AUDITED.replace('"LR", "audit"', '"audit"').replace("n_judge = 200", "n_judge = 99999")

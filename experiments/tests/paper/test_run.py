@@ -145,6 +145,7 @@ def test_a_class_that_is_not_there_is_refused_before_any_work(tmp_path):
     assert not (tmp_path / "results.sqlite").exists()
 
 
+@pytest.mark.slow
 def test_a_method_of_ones_own_takes_one_class_and_one_line_in_rq1(tmp_path, monkeypatch):
     """The class and the line are those that CONTRIBUTING shows."""
     guide = (FOLDER.parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -193,6 +194,7 @@ def test_a_data_set_of_ones_own_is_a_function(tmp_path):
     assert not any(row.error for row in read_results(tmp_path).rows["tiny"])
 
 
+@pytest.mark.slow
 def test_parties_that_several_anchors_share_give_the_same_scores_as_alone(tmp_path):
     """Whichever trial fitted them, and however often they were used since."""
     experiment = replace(tiny(tmp_path), seeds=(0,), attacks=None)

@@ -172,7 +172,7 @@ def test_a_condition_that_needs_more_rows_than_there_are_is_an_error_that_adds_t
         draw_trial(replace(DIGITS, n_sources=None, n_anchors=2000), digits, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_kti_with_graph_and_centring_on_mnist(real_data_dir):
     condition = Condition(dataset="mnist", obfuscator="pca", n_components=64, n_sources=None)
     trial = draw_trial(condition, load("mnist", data_dir=real_data_dir, download=False), 0)

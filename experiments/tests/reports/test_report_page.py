@@ -109,7 +109,7 @@ def test_the_page_says_what_it_rests_on(report):
         assert verdict.evidence in text
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_equal_rows_in_any_order_on_any_day_give_equal_files(tmp_path, report):
     order = np.random.default_rng(0).permutation
     later = {

@@ -123,6 +123,7 @@ OF_KIND = {"anchor": "Anchor", "share": "Share", "sums": "Sums under masks", "mo
 OF_KIND |= {"sums-model": "Model of sums", "answers": "Anchor predictions", "round": "Request for a round"}
 
 
+@pytest.mark.slow
 def test_a_file_of_each_kind_has_a_page(tmp_path):
     with agreed_world(tmp_path / "hub") as world:
         world.browsers = {"owner": world.browser("owner")}

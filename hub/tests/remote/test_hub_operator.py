@@ -169,6 +169,7 @@ def test_what_the_owner_signed_is_repeated_as_it_is(mail, change):
         assert all("WITHHELD" in codes for codes in mail.check().values())
 
 
+@pytest.mark.slow
 def test_bytes_that_were_changed_cut_or_swapped(mail):
     blobs = sorted(path for path in (mail.hub.folder / "blobs" / "files").rglob("*") if path.is_file())
     for change in (lambda data: another(data), lambda data: data[:-1], lambda data: blobs[0].read_bytes()):

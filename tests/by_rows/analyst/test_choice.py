@@ -39,6 +39,7 @@ def chosen(place, keys):
     return there, there.folder.integrate(dc.LTI(8), n_folds=3, budget=0)
 
 
+@pytest.mark.slow
 def test_what_was_tried_is_told_and_kept(both):
     result = both.folder.integrate(dc.LTI(8))
     tried = result.selection.by_loss()

@@ -242,6 +242,7 @@ def test_the_score_is_of_rows_left_out(place):
     assert score.sentence().startswith("Log loss of the model on rows left out: ")
 
 
+@pytest.mark.slow
 def test_copies_of_a_row_are_left_out_together(place):
     """A row that stands for several is there several times; a forest would know it, even with targets drawn by lot."""
     there = place()

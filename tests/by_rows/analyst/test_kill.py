@@ -10,7 +10,7 @@ from suite import N_KILLS
 TESTS = Path(__file__).parents[2]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_export_killed_at_any_moment_leaves_whole_files(both):
     command = [TESTS / "killing.py", Path(__file__).with_name("exporting.py"), both.folder.path, N_KILLS, 0]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

@@ -185,6 +185,7 @@ def test_rotating_and_moving_the_representation_changes_nothing(seed):
     assert_allclose(subspace_scores(X[order], anchor[order], Z[order], public), before[order], atol=1e-9)
 
 
+@pytest.mark.nightly
 def test_pca_fitted_on_the_party_tells_who_took_part_and_on_others_does_not(images):
     """From the anchor's representation alone: no shared row is used."""
     X, smallest = images

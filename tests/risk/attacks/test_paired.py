@@ -167,7 +167,7 @@ def test_public_rows_fill_in_what_few_leaked_ones_cannot_tell(rng):
     assert errors[0] < 0.7 * errors[1]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_is_the_posterior_mean_of_a_gaussian_where_everything_is_gaussian(rng):
     """A linear map with noise, a library so large that its weighted mean is an integral."""
     F = rng.normal(size=(3, 2))

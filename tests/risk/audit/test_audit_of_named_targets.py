@@ -48,6 +48,7 @@ def test_every_kind_is_attacked(kind, defended):
     assert all(0 <= value <= 1 for value in linkage)
 
 
+@pytest.mark.slow
 def test_exact_times_give_rows_away_and_coarse_ones_less():
     """Most rows have a time of their own, which undoes microaggregation by itself; in steps few have."""
     sentences, by_time_alone = {}, {}

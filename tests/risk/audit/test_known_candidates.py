@@ -56,7 +56,7 @@ def test_known_classes_link_more_through_noise(world):
     assert known.baseline == pytest.approx(len(np.unique(world[1][:60])) / 60, abs=0.02)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_groups_are_sought_among_the_whole_table_however_few_rows_are_attacked(world):
     result = audited(world, Microaggregation(4), attacks=["demixing"], n_attacked=15)
     assert value_of(result, "membership AUC", "demixing") == 1.0
@@ -72,7 +72,7 @@ def test_numbers_shared_as_they_are_are_said_to_tell_rows(world):
     assert "own target" not in " ".join(audited(world, GaussianNoise(1.0), attacks=()).assumptions)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_targets_known_are_not_taken_from_what_a_defence_made_of_them(world):
     X = world[0]
     numeric = X, X[:, 0] + 0.1 * X[:, 1]

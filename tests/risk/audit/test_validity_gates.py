@@ -135,6 +135,7 @@ def test_a_single_column_that_is_disclosed_is_not_green(rng):
         assert result.criterion("inference").rating == rating
 
 
+@pytest.mark.slow
 def test_rotation_and_the_order_of_rows_change_nothing(digits, pca, pca_party):
     (X, y), *_ = digits
     rotation = ortho_group.rvs(8, random_state=0)
