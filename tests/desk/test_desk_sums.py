@@ -10,7 +10,7 @@ from desk_world import QUICK_FORM, decide, finished, opened, opened_by_analyst, 
 from datacollab.steps.party import PartyFolder
 from named_world import TASKS, NamedWorld
 from party_world import events, new_world
-from sums_world import PARTIES, new_sums_world
+from sums_world import PARTIES, make_rows, new_sums_world
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +119,7 @@ def test_counts_of_a_study_on_both_desks(tmp_path):
     assert "none is needed" in plain(place.client.get("/join"))
     send(place, "/join/decline")
     worked(place, "/table", {"path": str(made.table("north"))})
+    assert "This project has no such step." in plain(place.client.get("/round"))
     assert "counts over 60 of its rows" in worked(place, "/sums")
     heard = "\n".join(made.heard("north"))
     assert "north.dcsum" in answered(place, decision="yes", name="Officer", heard=heard)
@@ -210,3 +211,28 @@ def test_an_effect_at_the_desks_of_analyst_and_parties(tmp_path):
         assert not [path for path in ("/evaluate", "/model", "/predict") if path in home.text]
         assert "Next:" not in plain(home)
         assert "Of an effect no model comes back" in plain(party.client.get("/outbox"))
+
+
+def test_a_further_round_is_answered_once_from_the_rows_that_were_shared(tmp_path):
+    sharing = {"statistics": ("logistic regression",), "rounds": 2}
+    made = new_sums_world(tmp_path, parties=PARTIES[:3], sharing=sharing)
+    for number, name in enumerate(PARTIES[:3]):
+        make_rows(number).to_csv(made.table(name), index=False)
+    place = opened(made.root / "north")
+    worked(place, "/table", {"path": str(made.table("north"))})
+    assert "Nothing was shared yet, so there is no further round" in plain(place.client.get("/round"))
+    worked(place, "/sums")
+    answered(place, decision="yes", name="Officer", heard="\n".join(made.heard("north")))
+    assert "answer the next round" in plain(place.client.get("/outbox"))
+    assert "Answer a further round" in plain(place.client.get("/"))
+    first = (made.root / "north" / "outbox" / "north.dcsum").read_bytes()
+    made.share_all(["south", "east"])
+    made.analyst.add(made.root / name / "outbox" / f"{name}.dcsum" for name in PARTIES[:3])
+    made.analyst.integrate()
+    request = made.root / "analyst" / "outbox" / "round.dcround"
+    with request.open("rb") as file:
+        send(place, "/round", files={"upload": ("round.dcround", file)})
+    assert "north.dcsum" in plain(finished(place))
+    assert (made.root / "north" / "outbox" / "north.dcsum").read_bytes() != first
+    assert "All rounds are answered." in plain(place.client.get("/round"))
+    assert "answer the next round" not in plain(place.client.get("/outbox"))

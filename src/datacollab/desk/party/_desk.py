@@ -128,6 +128,11 @@ class PartyDesk(Desk):
         return self.open_folder().project.shares_sums
 
     @property
+    def awaits_rounds(self) -> bool:
+        """Whether a round of a regression is still to be answered: the mask key is erased after the last one."""
+        return self.has("mask.dcstate")
+
+    @property
     def left_out(self) -> tuple[str, ...]:
         """Return the paths of steps that the project does not have."""
         project = self.open_folder().project
@@ -135,10 +140,12 @@ class PartyDesk(Desk):
         results = ("/model", "/predict", "/evaluate")
         ranked = ("/evaluate", "/explain", "/distil")
         if project.shares_sums:
+            assert project.sharing is not None
             of_rows = ("/release", "/approve", "/explain", "/distil", "/forget")
-            return (*of_rows, *results) if project.is_study else of_rows
+            further = () if project.sharing.rounds else ("/round",)
+            return (*of_rows, *further, *results) if project.is_study else (*of_rows, *further)
         of_kind = {"effect": (*results, *ranked), "none": ranked, "survival": ("/distil",)}
-        return ("/sums", *of_kind.get(project.task.kind, ()))
+        return ("/sums", "/round", *of_kind.get(project.task.kind, ()))
 
     def lacks(self, path: str) -> tuple[str, str]:
         """Return a sentence on anything missing before the step at a path can be taken, and the page to go to."""
@@ -154,6 +161,10 @@ class PartyDesk(Desk):
         # A model is for those who have shared, and works with the secrets of that share.
         if path in ("/model", "/distil") and self.last_share_entry() is None:
             return "Nothing was shared yet, so nothing comes back.", "/sums" if self.of_sums else "/approve"
+        if path == "/round" and self.last_share_entry() is None:
+            return "Nothing was shared yet, so there is no further round.", "/sums"
+        if path == "/round" and not self.awaits_rounds:
+            return "All rounds are answered.", "/outbox"
         has_model = self.has("model.dcmodel")
         if path != "/explain":
             # A distilled model predicts, too, where explanations are of the collaboration's model alone.

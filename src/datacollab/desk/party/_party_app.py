@@ -40,7 +40,7 @@ from ..web import (
 )
 from ._desk import Offer, PartyDesk, Seen
 from ._owner import KEYS, owner_parts, owner_places
-from ._release import APPROVE, OUTBOX, RELEASE, SUMS, release_parts
+from ._release import APPROVE, OUTBOX, RELEASE, ROUND, SUMS, release_parts
 
 JOIN = "/join"
 TABLE = "/table"
@@ -118,6 +118,7 @@ def _places(desk: PartyDesk) -> Sequence[StepPlace]:
         StepPlace(path=WRONG, name="Check the table", note=findings, is_done=is_shared or is_read),
         *leaving,
         StepPlace(path=OUTBOX, name="Outbox", note=when and "to be sent by you", is_done=is_shared),
+        StepPlace(path=ROUND, name="Answer a further round", is_done=is_shared and not desk.awaits_rounds),
         *after,
         *owner,
     )

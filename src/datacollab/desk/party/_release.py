@@ -29,7 +29,7 @@ from ...steps.party import (
     no_defence,
 )
 from ...table import Column
-from ..web import Action, Job, Page, download_of, is_ticked, read_inputs, refusal_of, text
+from ..web import Action, Job, Page, StepForm, download_of, is_ticked, read_inputs, refusal_of, text
 from ._desk import Looked, PartyDesk
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 RELEASE = "/release"
 APPROVE = "/approve"
 SUMS = "/sums"
+ROUND = "/round"
 OUTBOX = "/outbox"
 _CHECK = STEPS["party check"]
 _SHARE = STEPS["party share"]
@@ -133,7 +134,7 @@ def _row_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
 
 def _sum_parts(desk: PartyDesk) -> Iterator[Page | Action]:
-    """Yield the page and forms of sharing sums."""
+    """Yield pages and forms of sharing sums, and of further rounds of a regression."""
 
     def sums(request: Request) -> dict[str, Any]:
         question = desk.jobs.question_about(SumsSummary)
@@ -149,6 +150,15 @@ def _sum_parts(desk: PartyDesk) -> Iterator[Page | Action]:
     yield Page(SUMS, sums, "sums.html")
     yield Action(SUMS, share_sums)
     yield Action("/sums/decide", lambda form: _decide(desk, form, SumsSummary))
+
+    def answer(job: Job, file: Path) -> None:
+        # One yes was for all rounds, so nobody is asked again.
+        table = desk.require_table()
+        desk.open_folder().share(table, approve=lambda summary: None, round_file=file, progress=job.say)
+        job.where = OUTBOX
+
+    yield Page(ROUND, template="round.html")
+    yield desk.form(StepForm(verb="share", path=ROUND, file="round_file", doing="Adding up the rows once more"), answer)
 
 
 def _blocks(text: str) -> Iterator[tuple[str, list[Any]]]:
