@@ -85,7 +85,8 @@ def numbers_of(statistic, rows, base):
         each = ({name: np.r_[rest[name], rows[name][k : k + 1]] for name in rows} for k in range(n_rows_of(rows)))
         parts = np.array([statistic.part(one, bytes(32)) for one in each])
         return (parts - statistic.part(rest, bytes(32)))[:, counts_in(statistic)]
-    # The first number is that of rows, in all groups together; additive hazards have the events as well.
+    # The first number is that of rows, which weights of a robust regression's groups tell, too; additive hazards have
+    # the events.
     explaining = statistic.columns if isinstance(statistic, LeastSquares) else EXPLAINING
     complete = ~np.any([[entry is None for entry in rows[column.name]] for column in explaining], axis=0)
     own = np.ones(len(complete)) if isinstance(statistic, Effect) else complete
@@ -98,8 +99,12 @@ def noise_in(plan):
     ends = np.cumsum([len(each.spread) for each in plan.statistics])[:-1]
     found = []
     for each, noise in zip(plan.statistics, np.split(plan.agreed.noise, ends), strict=True):
-        groups = 10 if isinstance(each, LeastSquares) and each.errors == "robust" else 1
-        found.append(noise[counts_in(each)] * np.sqrt(groups))
+        told = noise[counts_in(each)]
+        if isinstance(each, LeastSquares) and each.errors == "robust":
+            # The number of all rows, and the sum of ten groups' weights, which are rows if none is far.
+            whole, *groups = noise.reshape(11, -1)[:, 0]
+            told = np.array([(whole**-2 + np.square(groups).sum() ** -1) ** -0.5])
+        found.append(told)
     return np.concatenate(found)
 
 
