@@ -250,13 +250,13 @@ def test_levels_and_gaps():
     frames[1]["course"] = frames[1]["course"].replace("fatal", "mild")
     found = _check_regression(
         NumberColumn("stay", 0, 40),
-        COLUMNS,
+        [*COLUMNS, ARM],
         frames,
         lambda rows: np.column_stack(
-            [rows["age"], rows["dose"], rows["course"] == "severe", rows["course"] == "fatal"]
+            [rows["age"], rows["dose"], rows["course"] == "severe", rows["course"] == "fatal", rows["arm"] == "new"]
         ),
     )
-    assert found.names == ("age", "dose", "course=severe", "course=fatal")
+    assert found.names == ("age", "dose", "course=severe", "course=fatal", "arm=new")
 
 
 def _check_regression(outcome, columns, frames, design_of):
@@ -306,8 +306,9 @@ def _fit_differences(statistic, dealt_rows, names, design_of):
     differences of its own group, and in all others' as well: groups differ by half of what the coefficients need.
     Returned are the covariance, weights by group, and the weighted squares of residuals.
     """
-    kinds = [isinstance(column, NumberColumn) for column in statistic.columns]
-    reach = (5 + sum(kinds) + 1) / 16 + (len(kinds) - sum(kinds)) / 2
+    # A number adds 1/16 to the squared reach, two levels a quarter, and more levels a half.
+    n_levels = [len(getattr(column, "levels", ())) for column in statistic.columns]
+    reach = (5 + 1) / 16 + sum({0: 1 / 16, 2: 1 / 4}.get(n, 1 / 2) for n in n_levels)
     widths = [column.width if isinstance(column, NumberColumn) else 1.0 for column in statistic.columns]
     widths = np.repeat(widths, [len(column.coefficient_names) for column in statistic.columns])
     X, y, weights, groups = [], [], [], []
@@ -424,6 +425,28 @@ def test_no_row_moves_the_numbers_farther_than_said(statistic, rows, other, copi
     assert np.linalg.norm(moved) <= statistic.loss * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("cluster", [None, "doctor"])
+@pytest.mark.parametrize("n_rows", [2, 11, 99, 199])
+def test_no_row_moves_robust_moments_of_a_block_farther_than_said(cluster, n_rows):
+    """All others are alike, or at any corner; entries may be missing; of clusters, one has most rows."""
+    random = np.random.default_rng(n_rows)
+    columns = [NumberColumn("x", 0, 1), CategoryColumn("arm", (0, 1)), CategoryColumn("ward", (0, 1, 2))]
+    statistic = LeastSquares(NumberColumn("y", 0, 1), columns, cluster=cluster)
+    ends = {"x": [0, 1], "y": [0, 1, np.nan], "arm": [0, 1], "ward": [0, 1, 2]}
+    farthest = 0.0
+    for _ in range(60):
+        corners = {name: random.choice(values, n_rows + 1) for name, values in ends.items()}
+        if random.random() < 0.7:
+            for values in corners.values():
+                values[2:] = values[2]
+        corners["doctor"] = np.r_[random.integers(0, 9, 2), np.where(random.random(n_rows - 1) < 0.1, 1, 0)]
+        tables = ({name: np.delete(values, k) for name, values in corners.items()} for k in (0, 1))
+        first, second = (statistic.part(each, bytes(32)) / statistic.spread for each in tables)
+        farthest = max(farthest, float(np.linalg.norm(first - second)))
+    assert farthest <= statistic.loss * (1 + 1e-12)
+    assert n_rows < 99 or farthest > 0.7 * statistic.loss
+
+
 @pytest.mark.parametrize(
     ("statistic", "least"), [*zip(STATISTICS, (0.95, 0.99, 0.99, 0.95, 0.92, 0.82, 0.65, 0.92), strict=True)]
 )
@@ -533,7 +556,8 @@ def test_a_level_with_one_person_does_not_read_its_record(options):
         secret = random.bytes(32)
         total = statistic.part(rows, secret) + excess * statistic.spread * random.normal(size=len(statistic.spread))
         others = rows.iloc[1:]
-        read.append([M[level, numbers] for M in moments_in(statistic, total - statistic.part(others, secret))])
+        left = total - statistic.part(others, secret)
+        read.append([M[level, numbers] for M in moments_in(statistic, left, np.eye(len(statistic.names) + 1)[level])])
         mean, person = others[[*"abcy"]].mean().to_numpy(), rows.loc[0, [*"abcy"]].to_numpy(dtype=float)
         apart.append(person - mean)
     check_readings(read, apart)
@@ -541,25 +565,34 @@ def test_a_level_with_one_person_does_not_read_its_record(options):
         statistic.result(total, n_parties=3, noise=excess)
 
 
-def moments_in(statistic, numbers):
-    """The moments of all rows and, with robust errors, those of all groups together."""
+def moments_in(statistic, numbers, direction):
+    """The moments of all rows and, with robust errors, of all groups together and of the person's group.
+
+    Nobody else has a part along this direction, so that attackers find the group in which it has the largest square.
+    """
     size = len(statistic.names) + 1
     i, j = np.triu_indices(size)
     parts = numbers.reshape(-1, 1 + len(i))[:, 1:]
-    found = np.zeros((1 if len(parts) == 1 else 2, size, size))
-    found[0, i, j] = found[0, j, i] = parts[0]
-    found[1:, i, j] = found[1:, j, i] = parts[1:].sum(axis=0)
-    return found
+    found = np.zeros((len(parts), size, size))
+    found[:, i, j] = found[:, j, i] = parts
+    if len(parts) == 1:
+        return found
+    groups = found[1:]
+    return np.array([found[0], groups.sum(axis=0), groups[np.argmax(direction @ groups @ direction)]])
 
 
 def check_readings(read, apart):
-    """No reading is better than guessing the mean, from which the person is so far `apart`, nor all much better."""
+    """No reading over all rows is better than guessing the mean, from which the person is so far `apart`.
+
+    Nor is the best combination much better; with the person's group, that has half the error at least.
+    """
     apart = np.ravel(apart)
     readings = np.array(read).transpose(0, 2, 1).reshape(len(apart), -1)
     of_guess = np.square(apart).mean()
-    assert (np.square(readings - apart[:, None]).mean(axis=0) > of_guess).all()
+    assert (np.square(readings - apart[:, None]).mean(axis=0)[:2] > of_guess).all()
     combined = readings @ np.linalg.lstsq(readings, apart, rcond=None)[0]
-    assert np.square(combined - apart).mean() > 0.65**2 * of_guess
+    least = 0.65 if readings.shape[1] == 1 else 0.5
+    assert np.square(combined - apart).mean() > least**2 * of_guess
 
 
 def nearly_the_same(random, n_apart, *, opposite=False):
@@ -627,7 +660,9 @@ def test_the_one_person_who_holds_levels_apart_is_not_read_from_the_total(option
     for _ in range(40):
         rows, secret = nearly_the_same(random, 1), random.bytes(32)
         total = statistic.part(rows, secret) + excess * statistic.spread * random.normal(size=len(statistic.spread))
-        known = moments_in(statistic, total - statistic.part(rows.iloc[1:], secret))
+        apart_along = np.zeros(len(statistic.names) + 1)
+        apart_along[[arm, night]] = 1, -1
+        known = moments_in(statistic, total - statistic.part(rows.iloc[1:], secret), apart_along)
         mean, person = rows.loc[1:, [*"xy"]].mean().to_numpy(), rows.loc[0, [*"xy"]].to_numpy(dtype=float)
         # What the person adds to the moments of both levels, around the means, leaves the person's own numbers.
         read.append([(M[arm] - M[night])[[0, -1]] for M in known])
