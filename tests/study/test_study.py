@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -430,7 +431,8 @@ def test_no_row_moves_the_numbers_farther_than_said(statistic, rows, other, copi
 def test_no_row_moves_robust_moments_of_a_block_farther_than_said(cluster, n_rows):
     """All others are alike, or at any corner; entries may be missing; of clusters, one has most rows.
 
-    Moments of groups alone move as far as raises their noise above that of classical errors.
+    Moments of groups alone move as far as raises their noise above that of classical errors.  Numbers of rows and
+    weights move as far as is left if there is hardly any other loss.
     """
     random = np.random.default_rng(n_rows)
     columns = [NumberColumn("x", 0, 1), CategoryColumn("arm", (0, 1)), CategoryColumn("ward", (0, 1, 2))]
@@ -439,25 +441,29 @@ def test_no_row_moves_robust_moments_of_a_block_farther_than_said(cluster, n_row
     noise = statistic.spread[1]
     usual = LeastSquares(statistic.outcome, columns, errors="classical").spread[1]
     bound = RidgeSums(1, limits=(0.0, 1.0)).sensitivity / 0.1 * math.sqrt(noise**2 - usual**2)
-    farthest, of_groups = 0.0, 0.0
+    of_counts = replace(statistic, noise=1e9).loss
+    farthest, of_groups, counted = 0.0, 0.0, 0.0
     for place in range(60):
         corners = {name: random.choice(values, n_rows + 1) for name, values in ends.items()}
-        if place == 0:
-            # Far from all others, at right angles to one another.
-            first, second = {"x": 1.0, "y": 1.0}, {"arm": 1, "ward": 1}
+        if place < 2:
+            # Far from all others, at right angles to one another; or missing, and alike.
+            first, second = [({"x": 1.0, "y": 1.0}, {"arm": 1, "ward": 1}), ({"y": np.nan}, {})][place]
             corners = {name: np.r_[first.get(name, 0), second.get(name, 0), np.zeros(n_rows - 1)] for name in ends}
         elif random.random() < 0.7:
             for values in corners.values():
                 values[2:] = values[2]
-        others = np.where((random.random(n_rows - 1) < 0.1) & (place > 0), 1, 0)
-        corners["doctor"] = np.r_[random.integers(0, 9, 2) * (place > 0), others]
+        others = np.where((random.random(n_rows - 1) < 0.1) & (place > 1), 1, 0)
+        corners["doctor"] = np.r_[random.integers(0, 9, 2) * (place > 1), others]
         tables = ({name: np.delete(values, k) for name, values in corners.items()} for k in (0, 1))
         first, second = (statistic.part(each, bytes(32)) / statistic.spread for each in tables)
         farthest = max(farthest, float(np.linalg.norm(first - second)))
-        of_groups = max(of_groups, noise * float(np.linalg.norm((first - second).reshape(11, -1)[1:, 1:])))
+        moved = (first - second).reshape(11, -1)
+        of_groups = max(of_groups, noise * float(np.linalg.norm(moved[1:, 1:])))
+        counted = max(counted, float(np.linalg.norm(moved[:, 0])))
     assert farthest <= statistic.loss * (1 + 1e-12)
     assert of_groups <= bound * (1 + 1e-12)
-    assert n_rows < 99 or of_groups > 0.9 * bound
+    assert counted <= of_counts * (1 + 1e-6)
+    assert n_rows < 99 or (of_groups > 0.9 * bound and counted > 0.9 * of_counts)
 
 
 @pytest.mark.parametrize(
