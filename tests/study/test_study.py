@@ -339,6 +339,22 @@ def test_rows_are_compared_within_blocks_of_a_hundred():
     assert 1 - groups.sum(axis=0)[1] / whole[0, 1] == pytest.approx(3 / 450, rel=0.3)
 
 
+@pytest.mark.parametrize("options", [{}, {"errors": "classical"}])
+def test_rows_of_a_level_are_told_with_the_noise_that_is_said(options):
+    """By their squares in the moments of all rows and of groups, beside two hundred rows of another level."""
+    statistic = LeastSquares(NumberColumn("y", 0, 1), [NumberColumn("x", 0, 1), ARM], **options)
+    same = np.full(200, 0.5)
+    arms = [["old"] * 200, ["new"] + ["old"] * 199]
+    before, after = (statistic.part({"x": same, "y": same, "arm": each}, bytes(32)) for each in arms)
+    # After the rows, moments of x, arm and y: the squares of arm are the fourth.
+    moved = (after - before).reshape(-1, 7)[:, 4]
+    reading = statistic.spread[4] / math.hypot(moved[0], moved[1:].sum())
+    random = np.random.default_rng(0)
+    rows = {"x": random.uniform(0, 1, 400), "y": random.uniform(0, 1, 400), "arm": ["old", "new"] * 200}
+    found = statistic.result(statistic.part(rows, bytes(32)), n_parties=3, noise=0.01)
+    assert found.noise_of_levels == pytest.approx(0.01 * reading / math.sqrt(3), rel=0.02)
+
+
 def test_one_message_carries_several_statistics():
     frames, keys = dealt(table_of(3000, 2), 3), new_keys()
     statistics = [Counts([COURSE]), Description(COLUMNS, ARM), LeastSquares(NumberColumn("stay", 0, 40), COLUMNS)]
