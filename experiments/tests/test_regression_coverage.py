@@ -26,4 +26,5 @@ def test_figures_of_each_noise_and_method(monkeypatch):
     assert len(rows) == 2 * 2 + 2 * 2
     assert all(each["answered"] == 1 and each["coverage"] > 0.75 for each in rows)
     width = {(each["residuals"], each["noise"], each["errors"]): each["width"] for each in rows}
-    assert width["unequal", 0.1, "robust"] > width["unequal", 0.03, "robust"] > 1
+    assert width["unequal", 0.1, "robust"] > width["unequal", 0.1, "classical"] > 1
+    assert width["unequal", 0.1, "robust"] < 2

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 from sklearn.metrics import roc_auc_score
 
-from datacollab.study import Effect
+from datacollab.study import Effect, LeastSquares, NumberColumn
 from datacollab_experiments.study import membership
 
 ROOT = Path(__file__).parents[2]
@@ -124,6 +124,31 @@ def test_figures_of_other_sets_stay():
     assert membership.merge(old, new)["AUC"].tolist() == [0.6, 0.8, 0.9]
 
 
+def test_attackers_of_robust_errors_read_all_its_numbers(small):
+    all_rows, groups = (small[0].table.added[each].statistic for each in membership.OF_ROBUST)
+    robust = LeastSquares(groups.outcome, groups.columns)
+    assert_allclose(np.r_[all_rows.spread, groups.spread], robust.spread)
+    rows = {name: values[:150] for name, values in small[0].table.effect_rows.items()}
+    message = robust.part(rows, bytes(32))
+    assert_allclose(np.r_[all_rows.part(rows), groups.part(rows, bytes(32))], message, atol=1e-9)
+
+
+def test_a_row_adds_to_its_group_the_mean_product_of_weighted_differences(monkeypatch):
+    """With five public rows, one of which has a gap; the reach is (5 + 2) / 16."""
+    monkeypatch.setattr(membership, "N_BASE", 5)
+    x, y = np.array([[0.0, 0.2, 0.4, np.nan, 1.0, 0.9, np.nan], [0.1, 0.9, 0.5, 0.5, 0.3, 0.0, 0.5]])
+    groups = membership.Groups(NumberColumn("y", 0, 1), [NumberColumn("x", 0, 1)])
+    found = groups.compare({"x": x, "y": y})
+    for row in range(7):
+        products, weights = np.zeros((2, 2)), 0.0
+        for other in (0, 1, 2, 4):
+            apart = np.array([x[row] - x[other], y[row] - y[other]])
+            if not np.isnan(apart).any():
+                weight = min(1, 7 / 16 / max(apart @ apart, 1e-9)) / 5
+                products, weights = products + weight * np.outer(apart, apart), weights + weight
+        assert_allclose(found[row], [weights, products[0, 0], products[0, 1], products[1, 1]], atol=1e-12)
+
+
 @pytest.mark.slow
 def test_the_ratio_is_as_good_as_the_exact_one_of_normal_rows():
     random, n, noise = np.random.default_rng(1), 6, 1.5
@@ -153,7 +178,7 @@ def test_groups_are_read_as_the_whole_covariance_says():
     candidates = rows[:20]
     draw.of_candidates = {"all": candidates[:, :2], "groups": candidates[:, 2:]}
     residual = {"all": random.normal(0, 9, (1, 2)), "groups": random.normal(0, 5, (n_groups, 2))}
-    score, _ = draw._scores(residual, n_rows=n, noise=noise)
+    score, _ = draw._scores(residual, [n], noise=noise)
 
     C, f = np.cov(rows.T, bias=True), candidates - rows.mean(axis=0)
     which = np.r_[-1, -1, np.repeat(range(n_groups), 2)]

@@ -95,13 +95,16 @@ def made_up(name, part):
     triangle = [*zip(*np.triu_indices(size), strict=True)]
     match name:
         case "least squares" | "classical":
-            # Products of columns and outcome, in each group; or all moments.
+            # Products of columns and outcome, of all rows and in each group; or all moments.
             length = 1 + len(triangle)
             products = [1 + place for place, (i, j) in enumerate(triangle) if j == size - 1 and i < j]
             starts = range(0, len(part), length)
             yield of(part, [start + place for start in starts for place in products], -40), "least eigenvalue"
             moments = [start + 1 + place for start in starts for place in range(len(triangle))]
             yield of(part, moments, 40), "than its declared range allows"
+            # Those of groups alone: more than all rows have, or less than nothing.
+            for factor in (40, -40) if name == "least squares" else ():
+                yield of(part, [place for place in moments if place >= length], factor), "least eigenvalue"
         case "effect":
             products = [1 + place for place, (i, j) in enumerate(triangle) if (i, j) == (4, 5)]
             starts = range(0, 5 * len(triangle), len(triangle))

@@ -85,7 +85,8 @@ def numbers_of(statistic, rows, base):
         each = ({name: np.r_[rest[name], rows[name][k : k + 1]] for name in rows} for k in range(n_rows_of(rows)))
         parts = np.array([statistic.part(one, bytes(32)) for one in each])
         return (parts - statistic.part(rest, bytes(32)))[:, counts_in(statistic)]
-    # The first number is that of rows, in all groups together; additive hazards have the events as well.
+    # The first number is that of rows, which weights of a robust regression's groups tell, too; additive hazards have
+    # the events.
     explaining = statistic.columns if isinstance(statistic, LeastSquares) else EXPLAINING
     complete = ~np.any([[entry is None for entry in rows[column.name]] for column in explaining], axis=0)
     own = np.ones(len(complete)) if isinstance(statistic, Effect) else complete
@@ -98,8 +99,12 @@ def noise_in(plan):
     ends = np.cumsum([len(each.spread) for each in plan.statistics])[:-1]
     found = []
     for each, noise in zip(plan.statistics, np.split(plan.agreed.noise, ends), strict=True):
-        groups = 10 if isinstance(each, LeastSquares) and each.errors == "robust" else 1
-        found.append(noise[counts_in(each)] * np.sqrt(groups))
+        told = noise[counts_in(each)]
+        if isinstance(each, LeastSquares) and each.errors == "robust":
+            # The number of all rows, and the sum of ten groups' weights, in which a row counts twice if none is far.
+            whole, *groups = noise.reshape(11, -1)[:, 0]
+            told = np.array([(whole**-2 + 2**2 / np.square(groups).sum()) ** -0.5])
+        found.append(told)
     return np.concatenate(found)
 
 
@@ -277,6 +282,16 @@ def test_it_holds_for_any_levels_and_parts(levels, n_bins, chosen, by, gaps, rar
     noise, _ = readings(np.hstack(numbers), noise_in(StudyPlan(ROSTER, statistics)), np.array(wanted, dtype=float).T)
     of_rows = [noise[place] for place, name in enumerate(names) if name[0] != "least squares"]
     assert min(of_rows, default=np.inf) >= count_noise * (1 - 1e-6)
+
+
+def test_a_row_counts_twice_in_the_weights_of_groups():
+    """Of 100 rows that lie near each other, one is missing, which takes off 2 less a fiftieth."""
+    statistic = LeastSquares(NumberColumn("y", 0, 1), [NumberColumn("x", 0, 1)])
+    y = np.random.default_rng(0).uniform(0.4, 0.6, 100)
+    with_gap = np.r_[np.nan, y[1:]]
+    rows, others = (statistic.part({"x": y, "y": each}, bytes(32)).reshape(11, -1)[:, 0] for each in (y, with_gap))
+    assert rows[0] - others[0] == 1
+    assert (rows - others)[1:].sum() == pytest.approx(2 - 2 / 100)
 
 
 @pytest.mark.parametrize("intercept", [-9.0, 9.0])

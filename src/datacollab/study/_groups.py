@@ -17,6 +17,17 @@ from ..sums import key_stream
 _FEWEST = 0.7
 
 
+def shuffle(n_rows: int, secret: bytes) -> NDArray[np.intp]:
+    """Return the places of rows in a secret random order, shape (n_rows,), as `deal` has it.
+
+    Examples
+    --------
+    >>> sorted(shuffle(4, bytes(32)).tolist())
+    [0, 1, 2, 3]
+    """
+    return np.argsort(key_stream(secret, n_rows + 1)[1:], kind="stable")
+
+
 def deal(n_rows: int, n_groups: int, secret: bytes, clusters: ArrayLike | None = None) -> NDArray[np.intp]:
     """Deal rows to groups.
 
@@ -47,7 +58,7 @@ def deal(n_rows: int, n_groups: int, secret: bytes, clusters: ArrayLike | None =
     """
     words = key_stream(secret, n_rows + 1)
     order = np.empty(n_rows, dtype=np.intp)
-    order[np.argsort(words[1:], kind="stable")] = np.arange(n_rows)
+    order[shuffle(n_rows, secret)] = np.arange(n_rows)
     if clusters is None:
         return (order + int(words[0] % np.uint64(n_groups))) % n_groups
     # Rows without a label are clusters of their own.

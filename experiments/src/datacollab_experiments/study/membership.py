@@ -10,6 +10,9 @@ to groups, its mean over the groups.
 * "together" is the analyst with as many parties as the noise allows for, one of three or five of ten, whose rows and
   noise are taken off.  So do these parties alone, to whom the results go, if these give the total away.
 
+Robust least squares send two kinds of numbers: moments of all rows, and those of groups, in which rows are compared
+with others of their party.  There f is the mean of a row's comparisons with public rows.
+
 An effect has the common map's columns, whose secret the parties know.  So the analyst alone reads but the numbers that
 have none of these: moments of treatment and outcome, and how the treatment goes with columns.
 
@@ -62,6 +65,8 @@ from datacollab.study import (
     Statistic,
     effect_map,
 )
+from datacollab.study._columns import design
+from datacollab.study._least_squares import N_GROUPS
 
 from ..harness import markdown, r_table
 from ..sums.playing import most_colluding, noise_factor
@@ -97,6 +102,8 @@ ATTACKERS = ("analyst", "together")
 EFFECT = ("moments, {who}", "balance, {who}")
 """An effect's numbers that an attacker can compute: moments come in groups, the balance over all rows."""
 ROUNDS = (f"{LOGISTIC}, round 1", f"{LOGISTIC}, round 2")
+OF_ROBUST = ("moments of all rows", "moments of groups")
+"""The numbers of robust least squares."""
 JOIN = " + "
 SHIPPING = "Written by: python -m datacollab_experiments.study.membership --ship"
 RESULTS = Path("docs/results/study/membership.csv")
@@ -120,9 +127,8 @@ _LEFT_OUT = ["rownames", "id", "case.id", "chapter", "bmi"]
 
 def messages_of(names: Sequence[str], who: str) -> Sequence[str]:
     """Return what an attacker reads of a set of statistics, by the names of rows' additions."""
-    if names == ("effect",):
-        return [name.format(who=who) for name in EFFECT]
-    return ROUNDS if names == (LOGISTIC,) else names
+    messages = {"effect": [name.format(who=who) for name in EFFECT], LOGISTIC: ROUNDS, ROBUST: OF_ROBUST}
+    return [each for name in names for each in messages.get(name, (name,))]
 
 
 @lru_cache(maxsize=len(SOURCES))
@@ -166,7 +172,8 @@ class StudiedTable:
         statistics: dict[str, Statistic] = {
             "counts": study.Counts(every),
             "description": study.Description(every, columns[by]),
-            ROBUST: LeastSquares(number, explaining),
+            OF_ROBUST[0]: AllRows(number, explaining, errors="classical"),
+            OF_ROBUST[1]: Groups(number, explaining),
             CLASSICAL: LeastSquares(number, explaining, errors="classical"),
         }
         if time:
@@ -196,11 +203,57 @@ class StudiedTable:
         known = {*statistics, ROUNDS[1]}
         self.sets = [names for names in sets if known >= {*messages_of(names, "analyst")}]
         read = {name for names, who in product(self.sets, ATTACKERS) for name in messages_of(names, who)}
-        self.added = {
-            name: Additions(each, self.effect_rows if isinstance(each, Effect) else table, self.n_rows)
-            for name, each in statistics.items()
-            if name in read
-        }
+        self.added = dict[str, Additions | ComparedAdditions]()
+        for name, each in statistics.items():
+            rows = self.effect_rows if isinstance(each, Effect) else table
+            if name not in read:
+                continue
+            if isinstance(each, Groups):
+                self.added[name] = ComparedAdditions(each, rows)
+            else:
+                self.added[name] = Additions(each, rows, self.n_rows)
+
+
+@dataclass(frozen=True)
+class AllRows(LeastSquares):
+    """The moments of all rows in a message of robust least squares: those of classical ones, with other noise."""
+
+    @property
+    def spread(self) -> Array:
+        """Return the noise of all numbers, shape (n_numbers,)."""
+        whole = LeastSquares(self.outcome, self.columns, noise=self.noise, copies=self.copies).spread
+        return np.asarray(whole[: len(super().spread)])
+
+
+@dataclass(frozen=True)
+class Groups(LeastSquares):
+    """The weights and moments of groups in a message of robust least squares."""
+
+    @property
+    def spread(self) -> Array:
+        """Return the noise of all groups' numbers, shape (n_groups * n_numbers,)."""
+        noise = super().spread
+        return np.asarray(noise[len(noise) // (1 + N_GROUPS) :])
+
+    def finish(self, sums: Array) -> Array:
+        """Return a party's numbers of all groups, shape (n_groups * n_numbers,)."""
+        return np.asarray(super().finish(sums)[-len(self.spread) :])
+
+    def compare(self, table: Mapping[str, NDArray[Any]]) -> Array:
+        """Return what each row adds to its group, compared with the first `N_BASE` rows, shape (n_rows, n_numbers)."""
+        u = np.column_stack([design(self.columns, table), self.outcome.scale(table)])
+        complete = np.asarray(~np.isnan(u).any(axis=1))
+        u[~complete] = 0.0
+        known = u[:N_BASE][complete[:N_BASE]]
+        apart = ((u[:, None] - known) ** 2).sum(axis=2)
+        weights = complete[:, None] * self._reach / np.maximum(apart, self._reach) / N_BASE
+        # The mean product of differences to these rows: four sums of each product.
+        i, j = np.triu_indices(u.shape[1])
+        crossed = weights @ known
+        of_row = weights.sum(axis=1)
+        moments = of_row[:, None] * u[:, i] * u[:, j] + weights @ (known[:, i] * known[:, j])
+        moments -= u[:, i] * crossed[:, j] + crossed[:, i] * u[:, j]
+        return np.column_stack([of_row, moments])
 
 
 @dataclass(frozen=True)
@@ -280,8 +333,6 @@ class Additions:
 
     def __init__(self, statistic: Statistic, table: Mapping[str, NDArray[Any]], n_rows: int) -> None:
         self.statistic = self.ungrouped = statistic
-        if isinstance(statistic, LeastSquares) and statistic.errors == "robust":
-            self.ungrouped = replace(statistic, errors="classical")
         if isinstance(statistic, Moments):
             self.ungrouped = replace(statistic, n_groups=1)
         self.n_groups = len(statistic.spread) // len(self.ungrouped.spread)
@@ -337,12 +388,32 @@ class Additions:
         return np.asarray(numbers.reshape(self.n_groups, -1)[:, self.kept] / self.spread)
 
 
-class TotalDistribution:
-    """The normal distribution of a total with noise of 1, from public rows: shape (n_public, n_numbers)."""
+class ComparedAdditions:
+    """Each row's addition to its own group in robust least squares, f, and parties' numbers, as in `Additions`."""
 
-    def __init__(self, public: Array) -> None:
+    def __init__(self, statistic: Groups, table: Mapping[str, NDArray[Any]]) -> None:
+        self.statistic = statistic
+        self.n_groups = N_GROUPS
+        self.table = table
+        self.spread = statistic.spread[: len(statistic.spread) // N_GROUPS]
+        self.f = statistic.compare(table) / self.spread
+
+    def deal(self, index: Index, random: np.random.Generator) -> Array:
+        """Return the numbers of a party whose rows are dealt to groups, shape (n_groups, n_numbers)."""
+        rows = {name: values[index] for name, values in self.table.items()}
+        return np.asarray(self.statistic.part(rows, random.bytes(32)).reshape(N_GROUPS, -1) / self.spread)
+
+
+class TotalDistribution:
+    """The normal distribution of a total with noise of 1, from public rows: shape (n_public, n_numbers).
+
+    The number of rows in the total may vary, too: `uneven` is its variance over its mean.
+    """
+
+    def __init__(self, public: Array, uneven: float = 0.0) -> None:
         self.mean = public.mean(axis=0)
-        values, self.axes = np.linalg.eigh(np.cov(public.T, bias=True).reshape(2 * [public.shape[1]]))
+        C = np.cov(public.T, bias=True).reshape(2 * [public.shape[1]]) + uneven * np.outer(self.mean, self.mean)
+        values, self.axes = np.linalg.eigh(C)
         self.values = np.maximum(values, 0.0)
 
     def ratio(self, moved: Array, residual: Array, *, n_rows: float, noise: float) -> tuple[Array, Array]:
@@ -369,7 +440,7 @@ class StudyDraw:
         self.candidates = np.r_[self.pool[:N_STRANGERS], strangers]
         self.f = {name: each.f[self.public] for name, each in table.added.items()}
         self.of_candidates = {name: each.f[self.candidates] for name, each in table.added.items()}
-        self._known = dict[tuple[tuple[str, float], ...], TotalDistribution]()
+        self._known = dict[tuple[tuple[tuple[str, float], ...], float], TotalDistribution]()
 
     def figures(self, n_rows: int, n_parties: int) -> Iterator[dict[str, object]]:
         """Yield the areas under the curve of each set of statistics and attacker."""
@@ -386,18 +457,19 @@ class StudyDraw:
                 random = np.random.default_rng([self.seed, n_rows, n_parties, 64])
             residuals[name], total = self._read(name, added, parts, random)
             if name == ROUNDS[0]:
+                assert isinstance(added, Additions)
                 second = added.after(total, np.r_[self.public, self.candidates], n_parties=n_parties, noise=every)
                 self._replace(ROUNDS[1], second.f)
                 residuals[ROUNDS[1]], _ = self._read(ROUNDS[1], second, parts, random)
-        unknown = dict(zip(ATTACKERS, ((n_rows, every), (n_others, left)), strict=True))
-        for names, (who, (n, e)) in product(self.table.sets, unknown.items()):
+        unknown = dict(zip(ATTACKERS, ((parts, every), (parts[:-n_colluding], left)), strict=True))
+        for names, (who, (own, e)) in product(self.table.sets, unknown.items()):
             read = {name: residuals[name][who] for name in messages_of(names, who)}
-            score, far = self._scores(read, n_rows=n, noise=e)
+            score, far = self._scores(read, [*map(len, own)], noise=e)
             facts = dict(zip(_FACTS, (JOIN.join(names), n_parties, n_rows, who), strict=True))
             yield facts | dict(zip(_FIGURES, areas(score, far, min(n_others, N_STRANGERS)), strict=True))
 
     def _read(
-        self, name: str, added: Additions, parts: Sequence[Index], random: np.random.Generator
+        self, name: str, added: Additions | ComparedAdditions, parts: Sequence[Index], random: np.random.Generator
     ) -> tuple[dict[str, Array], Array]:
         """Return the groups' totals less their expectations, by attacker, and the analyst's total over all groups."""
         n_parties = len(parts)
@@ -425,26 +497,25 @@ class StudyDraw:
     def _replace(self, name: str, f: Array) -> None:
         """Set f of the public rows and the candidates, where it depends on the draw of the noise."""
         self.f[name], self.of_candidates[name] = np.split(f, [len(self.public)])
-        self._known = {key: each for key, each in self._known.items() if name not in dict(key)}
+        self._known = {key: each for key, each in self._known.items() if name not in dict(key[0])}
 
-    def _beside(self, name: str, added: Additions, n_rows: int) -> Array:
+    def _beside(self, name: str, added: Additions | ComparedAdditions, n_rows: int) -> Array:
         """Return by how much numbers of a party with so many rows differ, in the mean, from the sum of f."""
         random = np.random.default_rng([self.seed, n_rows, 62])
         samples = [random.permutation(len(self.public))[:n_rows] for _ in range(N_SAMPLES)]
-        # An effect's moments are around the mean of each group, other statistics' around that of the party.
-        is_by_group = isinstance(added.statistic, Moments)
         apart = list[Array]()
         for each in samples:
-            rows = self.public[each]
-            numbers = added.deal(rows, random).sum(axis=0) if is_by_group else added.part(rows)
+            numbers = added.deal(self.public[each], random).sum(axis=0)
             apart.append(numbers - self.f[name][each].sum(axis=0))
         return np.asarray(np.mean(apart, axis=0))
 
-    def _scores(self, residual: Mapping[str, Array], *, n_rows: int, noise: float) -> tuple[Array, Array]:
+    def _scores(self, residual: Mapping[str, Array], sizes: Sequence[int], *, noise: float) -> tuple[Array, Array]:
         """Return the log likelihood ratio of each candidate, and how far apart its hypotheses are, squared.
 
-        `residual` are the groups' totals less their expectations, shape (n_groups, n_numbers), by statistic.
+        `residual` are the groups' totals less their expectations, shape (n_groups, n_numbers), by statistic; `sizes`
+        are the rows of each party.
         """
+        n_rows = sum(sizes)
         # In a sum over groups, noise is the root of their number times as large.
         units = {name: float(np.sqrt(len(each))) for name, each in residual.items()}
         summed = np.concatenate([each.sum(axis=0) / units[name] for name, each in residual.items()])
@@ -455,20 +526,23 @@ class StudyDraw:
         for name, each in residual.items():
             if (n_groups := len(each)) > 1:
                 # A member is in one group, nobody knows in which: how groups differ from their mean says more.
-                of_group = self._distribution({name: 1.0})
                 apart = (each - each.mean(axis=0)).T
                 n_in_group = n_rows / n_groups
+                # Of each party some groups have one row more than others, nobody knows which.
+                more = [size % n_groups / n_groups for size in sizes if name in OF_ROBUST]
+                of_group = self._distribution({name: 1.0}, sum(part * (1 - part) for part in more) / n_in_group)
                 along, square = of_group.ratio(self.of_candidates[name], apart, n_rows=n_in_group, noise=noise)
                 square = (1 - 1 / n_groups) * square
                 score = score + logsumexp(along - square[:, None] / 2, axis=1) - np.log(n_groups)
                 far = far + square
         return score, far
 
-    def _distribution(self, units: Mapping[str, float]) -> TotalDistribution:
+    def _distribution(self, units: Mapping[str, float], uneven: float = 0.0) -> TotalDistribution:
         """Return the distribution of these statistics' numbers over their units."""
-        key = tuple(units.items())
+        key = (tuple(units.items()), uneven)
         if key not in self._known:
-            self._known[key] = TotalDistribution(np.hstack([self.f[name] / unit for name, unit in key]))
+            public = np.hstack([self.f[name] / unit for name, unit in units.items()])
+            self._known[key] = TotalDistribution(public, uneven)
         return self._known[key]
 
 

@@ -133,12 +133,12 @@ def totals_of(rows: SimulatedRows, world: str, random: np.random.Generator) -> d
     """Return the totals that parties' messages would have without noise."""
     statistic = statistics_of(rows.X.shape[1], 1.0, world)["robust"]
     total = np.zeros(len(statistic.spread))
-    # Each party's message, added up; the groups' sums are the whole sample's.
+    # Each party's message, added up; its first part is that of classical errors.
     for party in range(int(rows.party[-1]) + 1):
         own = rows.party == party
         table = {f"x{place}": column for place, column in enumerate(rows.X[own].T)}
         total += statistic.part(table | {"y": rows.y[own], "doctor": rows.doctor[own]}, random.bytes(32))
-    return {"robust": total, "classical": total.reshape(N_GROUPS, -1).sum(axis=0)}
+    return {"robust": total, "classical": total.reshape(1 + N_GROUPS, -1)[0]}
 
 
 def settings() -> Iterator[tuple[str, int, int, int]]:
