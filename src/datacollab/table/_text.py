@@ -1,4 +1,4 @@
-"""Tables of text and Excel workbooks as data frames: every entry is text first, and whole columns decide types."""
+"""Tables as data frames by way of text: every entry is text first, and whole columns decide types."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from ._values import (
     mark_words,
     shapes_of,
 )
+from ._statistics import STATISTICS, read_statistics
 from ._workbook import read_sheet
 
 _PLAN_ROWS = 16384
@@ -105,6 +106,8 @@ class _Text:
     """Everything that was left out."""
     pointed: frozenset[int] = frozenset()
     """Positions of columns with numbers that have decimals, and are no text."""
+    coded: frozenset[int] = frozenset()
+    """Positions of columns whose numbers are codes, and stay text unless a schema says otherwise."""
 
     def tell(self) -> None:
         """Give notice of how the file was understood."""
@@ -119,13 +122,14 @@ def _count(number: int, noun: str) -> str:
     return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def text_frames(path: Path, *, is_workbook: bool, batch_rows: int | None, schema: Schema | None) -> Iterator[Any]:
-    """Read a text table or a workbook in batches of rows, or at once; a table without rows is one empty batch.
+def text_frames(path: Path, kind: str, *, batch_rows: int | None, schema: Schema | None) -> Iterator[Any]:
+    """Read a table that is no Parquet or Arrow in batches of rows, or at once; one without rows is one empty batch.
 
     All rows are counted before the first batch, so that nothing is made of a file that was cut off.
     """
-    if is_workbook:
-        yield from _read_by_columns(_read_workbook(path, schema), batch_rows, schema)
+    if kind != "CSV":
+        table = _OTHER_KINDS.get(kind, _read_statistics)(path, schema)
+        yield from _read_by_columns(table, batch_rows, schema)
         return
     # One pass over the file, which also counts its rows.
     layout = layout_of(path)
@@ -206,10 +210,31 @@ def _read_workbook(path: Path, schema: Schema | None) -> _Text:
         chunks=chunks,
         n_rows=len(entries),
         usual=None,
-        words=["Excel workbook"],
+        words=["OpenDocument table" if path.suffix.lower() == ".ods" else "Excel workbook"],
         remarks=[*of_header, *sheet.remarks, *_spelling_remarks(header, names)],
         pointed=frozenset(sheet.pointed),
     )
+
+
+def _read_statistics(path: Path, schema: Schema | None) -> _Text:
+    """Return the table of a file of SPSS, Stata or SAS."""
+    found = read_statistics(path)
+    names = spell_names(path, found.names, schema)
+    return _Text(
+        path=path,
+        names=names,
+        chunks=found.chunks,
+        n_rows=found.n_rows,
+        usual=POINT,
+        words=[f"{STATISTICS[path.suffix.lower()]} file"],
+        remarks=[*found.remarks, *_spelling_remarks(found.names, names)],
+        pointed=frozenset(found.pointed),
+        coded=frozenset(found.coded),
+    )
+
+
+_OTHER_KINDS = {"Excel": _read_workbook}
+"""Readers of files that are neither text nor of a statistics program."""
 
 
 def _parser_options(names: Sequence[str], schema: Schema) -> dict[str, Any]:
@@ -283,11 +308,11 @@ def _leave_out_nameless(table: _Text, empty: Sequence[bool], *, counts_rows: boo
 def _read_by_columns(table: _Text, batch_rows: int | None, schema: Schema | None) -> Iterator[Any]:
     """Read the table twice: for the shapes of its entries, and for the frames."""
     names = table.names
-    # Without a schema every column may be numbers.
-    declared = set(range(len(names))) if schema is None else _numeric_places(names, schema)
+    # Without a schema every column may be numbers, but for codes.
+    declared = set(range(len(names))) - table.coded if schema is None else _numeric_places(names, schema)
     shapes, counts_rows = _look_at(table, declared, until_text=schema is None)
     if schema is None:
-        empty = [shapes[place] <= {"empty"} for place in range(len(names))]
+        empty = [shapes.get(place, set()) <= {"empty"} for place in range(len(names))]
         _leave_out_nameless(table, empty, counts_rows=counts_rows)
     columns = _decide_columns(table, {place: shapes[place] for place in declared if names[place]}, schema)
     style = {}

@@ -63,7 +63,7 @@ def read_sheet(path: Path, check: Callable[[int], None]) -> Sheet:
             cells = sheet.to_python(skip_empty_area=False)
             merged = sheet.merged_cell_ranges or []
             return Sheet(
-                rows=[list(map(_cell_text, row)) for row in cells],
+                rows=[list(map(cell_text, row)) for row in cells],
                 last_merged=max((end[0] for _, end in merged), default=-1),
                 remarks=remarks,
                 pointed={place for row in cells for place, each in enumerate(row) if type(each) is float and each % 1},
@@ -160,13 +160,13 @@ def _column_number(letters: bytes) -> int:
     return number
 
 
-def _cell_text(entry: Any) -> str:
-    """Return a cell as the text that a file of text would hold."""
+def cell_text(entry: Any, *, exact: float = 1e15) -> str:
+    """Return a cell as the text that a file of text would hold; from `exact` on, whole numbers may be rounded."""
     if isinstance(entry, bool):
         return str(entry)
     if isinstance(entry, float):
-        # From 1e15 on, Excel rounds whole numbers.
-        if entry.is_integer() and abs(entry) < 1e15:
+        # Excel keeps 15 digits.
+        if entry.is_integer() and abs(entry) < exact:
             return str(int(entry))
         return repr(entry)
     if isinstance(entry, datetime) and entry.time() == time():
