@@ -30,8 +30,11 @@ _BY_CONTENTS = {
     b"ARROW1": "is an Arrow file by its contents. Let its name end in .arrow.",
     b"\x1f\x8b": "is compressed. Unpack it first.",
     b"PK\x03\x04": "is an Excel workbook or an archive by its contents. Let the name of a workbook end in .xlsx.",
+    b"$FL": "is an SPSS file by its contents. Let its name end in .sav.",
+    b"<stata_dta>": "is a Stata file by its contents. Let its name end in .dta.",
+    b"HEADER RECORD": "is a SAS transport file by its contents. Let its name end in .xpt.",
     b"<": "is a web page or XML by its contents. Save it as CSV or .xlsx.",
-    b"\xd0\xcf\x11\xe0": "is a workbook of an old Excel. Save it as .xlsx.",
+    b"\xd0\xcf\x11\xe0": "is a workbook of an old Excel. Let its name end in .xls.",
 }
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _ENCODINGS = {"utf-8": "UTF-8", "cp1252": "Windows-1252", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}
