@@ -149,7 +149,7 @@ class _Found:
 
 
 def _look_at(read_part: Callable[[int], Any], n_rows: int, about: Any, is_numeric: Sequence[bool]) -> _Found:
-    """Return the number of rows, and the columns with decimals, with entries without a label, and with marks of gaps."""
+    """Return the number of rows, and columns with decimals, with entries without a label, and with marks of gaps."""
     found = _Found(pointed=set(), bare=set(), tagged=set(), remarks=[])
     labels = [about.variable_value_labels.get(name, {}) for name in about.column_names]
     while True:

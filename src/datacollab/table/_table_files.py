@@ -31,6 +31,7 @@ _WRITTEN = {
     ".ipc": "Arrow",
 }
 _READ = _WRITTEN | dict.fromkeys((".xlsm", ".xls", ".xlsb", ".ods"), "Excel") | STATISTICS
+_READ |= dict.fromkeys((".jsonl", ".ndjson"), "JSON")
 """Formats by the end of a file's name; any other is text."""
 
 

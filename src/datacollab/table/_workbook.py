@@ -81,7 +81,8 @@ def read_sheet(path: Path, check: Callable[[int], None]) -> Sheet:
     # The reader's own words may quote entries, and it fails in many ways.
     except Exception as error:
         raise unreadable(
-            path, f"cannot be read as a workbook ({type(error).__name__}). Open it in Excel or LibreOffice, and save it as .xlsx."
+            path,
+            f"cannot be read as a workbook ({type(error).__name__}). Open it in Excel or LibreOffice, and save it as .xlsx.",
         ) from None
 
 
