@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,29 +11,17 @@ from typing import Any
 from .._entries import join_names
 from .._require import require
 from ._limits import check_memory, check_size, unreadable
+from ._statistics import TextRows
 
 _REFERENCE = 8
 """Bytes of a cell, which a gap takes too."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class JsonTable:
-    """The table of a file of JSON lines."""
-
-    names: list[str]
-    """All keys, in the order in which they first come."""
-    chunks: Callable[[int], Iterator[Any]]
-    """Return frames of text of a number of rows, with numbered columns."""
-    n_rows: int
-    pointed: set[int]
-    """Columns with numbers that have decimals: a point is one in these."""
 
 
 class _Decimal(str):
     """The text of a number with a point."""
 
 
-def read_json_lines(path: Path) -> JsonTable:
+def read_json_lines(path: Path) -> TextRows:
     """Return the table of a file with one flat JSON object in each line; a key may come late, or lack in a line.
 
     Raises
@@ -66,7 +53,7 @@ def read_json_lines(path: Path) -> JsonTable:
         raise unreadable(
             f"{path}: column {names}", "holds lists or objects. Give each of their parts a column, or leave them out."
         )
-    return JsonTable(
+    return TextRows(
         names=list(places),
         chunks=partial(_chunks, path, list(places)),
         n_rows=n_rows,

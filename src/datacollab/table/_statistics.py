@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
 from pathlib import Path
@@ -30,7 +30,7 @@ STATISTICS = {
 """Programs by the end of the name of their files, which are read and not written."""
 _READERS = {".zsav": "read_sav", ".xpt": "read_xport"}
 _TAGS = (".dta", ".sas7bdat")
-"""Files of which the reader tells marks of gaps such as .a; of the others it makes plain gaps."""
+"""In these the reader shows marks of gaps such as .a; in the others it makes plain gaps of them."""
 _AT_ONCE = 2**26
 """Bytes of the rows that are read at once: each further part skips all rows before it."""
 _NUMBER = 8
@@ -59,21 +59,21 @@ _SAS_TIME = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatisticsTable:
-    """The table of a file of a statistics program."""
+class TextRows:
+    """A table of a foreign format, as rows of text."""
 
     names: list[str]
     chunks: Callable[[int], Iterator[Any]]
     """Return frames of text of a number of rows, with numbered columns."""
     n_rows: int
-    remarks: list[str]
     pointed: set[int]
     """Columns of numbers that have decimals: a point is one in these."""
-    coded: set[int]
+    remarks: list[str] = field(default_factory=list)
+    coded: set[int] = field(default_factory=set)
     """Columns in which every entry has a label: their numbers are codes of categories."""
 
 
-def read_statistics(path: Path) -> StatisticsTable:
+def read_statistics(path: Path) -> TextRows:
     """Return the table of a file of SPSS, Stata or SAS as text, read in parts of bounded size.
 
     Raises
@@ -113,7 +113,7 @@ def read_statistics(path: Path) -> StatisticsTable:
         if name in labelled:
             kind = "is a category of codes" if place in coded else "has numbers, and labels for some"
             remarks.append(f"{name!r} {kind}: {_label_words(labelled[name], texts[place])}")
-    return StatisticsTable(
+    return TextRows(
         names=list(about.column_names),
         chunks=partial(_chunks, read_part, n_rows, found.n_rows, texts),
         n_rows=found.n_rows,
@@ -177,16 +177,16 @@ def _look_at(read_part: Callable[[int], Any], n_rows: int, about: Any, is_numeri
 
 
 def _declared_gaps(path: Path, read: Callable[..., Any], suffix: str, about: Any) -> list[str]:
-    """Say which columns have entries that SPSS was told to be missing."""
+    """Say which columns have entries that SPSS counts as missing."""
     if suffix not in (".sav", ".zsav"):
         return []
     declared = _call(path, read, metadataonly=True, user_missing=True)[1].missing_ranges
     names = [repr(name) for name in about.column_names if name in declared]
-    return [f"entries that SPSS was told to be missing are gaps in {join_names(names)}"] if names else []
+    return [f"entries that SPSS counts as missing are gaps in {join_names(names)}"] if names else []
 
 
 def _label_words(labels: dict[Any, str], text: Callable[[Any], str]) -> str:
-    """Return codes with their labels, of which a mark of a gap may have one, too."""
+    """Return codes with their labels; a mark of a gap may have one, too."""
     shown = [f"{text(code)} = {label}" for code, label in labels.items() if text(code)]
     return ", ".join(shown[:_MOST_SHOWN] + ["..."] * (len(shown) > _MOST_SHOWN))
 

@@ -19,7 +19,7 @@ from ._delimited import Layout, header_place, layout_of
 from ._exports import Export, is_export, look_at_export, refuse_labels
 from ._json_lines import read_json_lines
 from ._limits import ambiguous, check_memory, check_size, unreadable
-from ._statistics import STATISTICS, read_statistics
+from ._statistics import read_statistics
 from ._values import (
     MISSING_WORDS,
     POINT,
@@ -134,7 +134,7 @@ def text_frames(path: Path, kind: str, *, batch_rows: int | None, schema: Schema
     All rows are counted before the first batch, so that nothing is made of a file that was cut off.
     """
     if kind != "CSV":
-        table = _OTHER_KINDS.get(kind, _read_statistics)(path, schema)
+        table = _read_workbook(path, schema) if kind == "Excel" else _read_foreign(path, kind, schema)
         yield from _read_by_columns(table, batch_rows, schema)
         return
     # One pass over the file, which also counts its rows.
@@ -224,26 +224,9 @@ def _read_workbook(path: Path, schema: Schema | None) -> _Text:
     )
 
 
-def _read_statistics(path: Path, schema: Schema | None) -> _Text:
-    """Return the table of a file of SPSS, Stata or SAS."""
-    found = read_statistics(path)
-    names = spell_names(path, found.names, schema)
-    return _Text(
-        path=path,
-        names=names,
-        chunks=found.chunks,
-        n_rows=found.n_rows,
-        usual=POINT,
-        words=[f"{STATISTICS[path.suffix.lower()]} file"],
-        remarks=[*found.remarks, *_spelling_remarks(found.names, names)],
-        pointed=frozenset(found.pointed),
-        coded=frozenset(found.coded),
-    )
-
-
-def _read_json_lines(path: Path, schema: Schema | None) -> _Text:
-    """Return the table of a file with one JSON object in each line."""
-    found = read_json_lines(path)
+def _read_foreign(path: Path, kind: str, schema: Schema | None) -> _Text:
+    """Return the table of JSON lines, or of a file of SPSS, Stata or SAS."""
+    found = read_json_lines(path) if kind == "JSON" else read_statistics(path)
     names = spell_names(path, found.names, schema)
     return _Text(
         path=path,
@@ -251,14 +234,11 @@ def _read_json_lines(path: Path, schema: Schema | None) -> _Text:
         chunks=found.chunks,
         n_rows=found.n_rows,
         usual=None,
-        words=["JSON lines"],
-        remarks=_spelling_remarks(found.names, names),
+        words=["JSON lines" if kind == "JSON" else f"{kind} file"],
+        remarks=[*found.remarks, *_spelling_remarks(found.names, names)],
         pointed=frozenset(found.pointed),
+        coded=frozenset(found.coded),
     )
-
-
-_OTHER_KINDS = {"Excel": _read_workbook, "JSON": _read_json_lines}
-"""Readers of files that are neither text nor of a statistics program."""
 
 
 def _parser_options(names: Sequence[str], schema: Schema) -> dict[str, Any]:

@@ -80,10 +80,8 @@ def read_sheet(path: Path, check: Callable[[int], None]) -> Sheet:
         raise
     # The reader's own words may quote entries, and it fails in many ways.
     except Exception as error:
-        raise unreadable(
-            path,
-            f"cannot be read as a workbook ({type(error).__name__}). Open it in Excel or LibreOffice, and save it as .xlsx.",
-        ) from None
+        sentence = f"cannot be read as a workbook ({type(error).__name__}). Open it in Excel or LibreOffice"
+        raise unreadable(path, f"{sentence}, and save it as .xlsx.") from None
 
 
 def _only_sheet(path: Path, book: Any) -> Any:
