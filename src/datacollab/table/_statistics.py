@@ -97,7 +97,7 @@ def read_statistics(path: Path) -> TextRows:
 
     @lru_cache(maxsize=1)
     def read_part(start: int) -> dict[str, list[Any]]:
-        options = {"user_missing": True} if suffix in _TAGS else {}
+        options: dict[str, Any] = {"user_missing": True} if suffix in _TAGS else {}
         options |= {"row_offset": start, "row_limit": n_rows, "output_format": "dict"}
         part = _call(path, read, disable_datetime_conversion=True, **options)[0]
         return dict(part)
@@ -217,7 +217,7 @@ def _text_maker(path: Path, program: str, about: Any, name: str) -> Callable[[An
     """Return the function that gives an entry of a column as the text that a file of text would hold."""
     stored = about.readstat_variable_types[name]
     if stored == "string":
-        return lambda entry: entry if entry.strip() else ""
+        return lambda entry: str(entry) if entry.strip() else ""
     kind, unit = _time_of(program, about.original_variable_types[name] or "")
     if kind == "business":
         raise unreadable(

@@ -213,7 +213,8 @@ def _binary_cells(content: bytes) -> int:
         number = int.from_bytes(content[position : position + 4], "little")
         if kind == 0:
             row = number
-        elif kind <= 11:
+        # 1 is a cell without contents.
+        elif 2 <= kind <= 11:
             height = max(height, row + 1)
             width = max(width, number + 1)
         position += size
