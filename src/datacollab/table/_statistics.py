@@ -305,7 +305,7 @@ def _weight_of(file: Any) -> str:
             return ""
         has_label, n_missing = struct.unpack_from(f"{order}2i", record, 8)
         if position == place:
-            return record[24:32].decode("ascii", "replace").strip()
+            return str(record[24:32], "ascii", "replace").strip()
         if has_label == 1:
             (length,) = struct.unpack(f"{order}i", file.read(4))
             file.seek(-(-length // 4) * 4, 1)
