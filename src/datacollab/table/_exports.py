@@ -25,7 +25,7 @@ _PLAN_ROWS = 16384
 
 
 @dataclass(frozen=True, kw_only=True)
-class Export:
+class ResearchExport:
     """The parts of a table that a research database writes in a way of its own."""
 
     concepts: frozenset[int] = frozenset()
@@ -66,7 +66,7 @@ def refuse_labels(path: Path, names: Collection[str]) -> None:
 
 def look_at_export(
     path: Path, names: Sequence[str], chunks: Callable[[int], Iterator[Any]], kept: Collection[str]
-) -> Export:
+) -> ResearchExport:
     """Return the parts of an export that mean something else than they say; `kept` are concepts with a level "0".
 
     It raises TABLE_AMBIGUOUS if a person has several rows.
@@ -88,16 +88,18 @@ def look_at_export(
             )
     concepts = {place for place in concepts if "0" in seen[place]}
     forms = _forms_of(names)
-    of_forms = {place for _, boxes, _ in forms for place in boxes}
-    loose = {place for place, name in enumerate(names) if _BOX.fullmatch(name)} - of_forms
-    remarks = []
-    if concepts:
-        remarks.append(f"concept 0 (none matches) is a gap in {_names(names, concepts)}")
-    if forms:
-        remarks.append(f"boxes of forms that nobody began are gaps in {_names(names, of_forms)}")
-    if loose:
-        remarks.append(f"0 may be a box of a form that nobody began, as no column says so, in {_names(names, loose)}")
-    return Export(concepts=frozenset(concepts), forms=forms, remarks=remarks)
+    boxes = {place for _, of_form, _ in forms for place in of_form}
+    found = {
+        "concept 0 (none matches) is a gap in": concepts,
+        "boxes of forms that nobody began are gaps in": boxes,
+        "0 may be a box of a form that nobody began, as no column says so, in": _boxes_of(names) - boxes,
+    }
+    remarks = [f"{words} {_names(names, each)}" for words, each in found.items() if each]
+    return ResearchExport(concepts=frozenset(concepts), forms=forms, remarks=remarks)
+
+
+def _boxes_of(names: Sequence[str]) -> set[int]:
+    return {place for place, name in enumerate(names) if _BOX.fullmatch(name)}
 
 
 def _names(names: Sequence[str], places: Collection[int]) -> str:

@@ -108,7 +108,7 @@ def read_statistics(path: Path) -> TextRows:
         raise unreadable(path, f"has {found.n_rows} of {about.number_rows} rows; it may be cut off. Save it again.")
     labelled = about.variable_value_labels
     coded = {place for place, name in enumerate(about.column_names) if name in labelled and place not in found.bare}
-    remarks = _declared_gaps(path, read, suffix, about) + found.remarks
+    remarks = _tell_declared_gaps(path, read, suffix, about) + found.remarks
     for place, name in enumerate(about.column_names):
         if name in labelled:
             kind = "is a category of codes" if place in coded else "has numbers, and labels for some"
@@ -176,7 +176,7 @@ def _look_at(read_part: Callable[[int], Any], n_rows: int, about: Any, is_numeri
     return found
 
 
-def _declared_gaps(path: Path, read: Callable[..., Any], suffix: str, about: Any) -> list[str]:
+def _tell_declared_gaps(path: Path, read: Callable[..., Any], suffix: str, about: Any) -> list[str]:
     """Say which columns have entries that SPSS counts as missing."""
     if suffix not in (".sav", ".zsav"):
         return []

@@ -16,7 +16,7 @@ from .._notices import notice
 from .._require import require
 from ._column import Schema
 from ._delimited import Layout, header_place, layout_of
-from ._exports import Export, is_export, look_at_export, refuse_labels
+from ._exports import ResearchExport, is_export, look_at_export, refuse_labels
 from ._json_lines import read_json_lines
 from ._limits import ambiguous, check_memory, check_size, unreadable
 from ._statistics import read_statistics
@@ -356,12 +356,12 @@ def _settle_export(table: _Text, schema: Schema | None) -> None:
     # A project may have a level "0" as well.
     kept = {name for name, labels in _labels_of(schema).items() if "0" in map(str, labels)}
     export = look_at_export(table.path, table.names, table.chunks, kept)
-    table.chunks = partial(_changed_chunks, table.chunks, export)
+    table.chunks = partial(_change_chunks, table.chunks, export)
     table.remarks += export.remarks
     table.coded |= {place for place, name in enumerate(table.names) if name.endswith("_concept_id")}
 
 
-def _changed_chunks(chunks: Callable[[int], Iterator[Any]], export: Export, n_rows: int) -> Iterator[Any]:
+def _change_chunks(chunks: Callable[[int], Iterator[Any]], export: ResearchExport, n_rows: int) -> Iterator[Any]:
     yield from map(export.change, chunks(n_rows))
 
 
