@@ -143,28 +143,52 @@ def binary_workbook(path, rows):
         packed.writestr("xl/worksheets/sheet1.bin", sheet)
 
 
-OF_HAVEN = (
-    "ABzY8000000t4;axl02<6bA5@7%?8jih_cIK`jIiCMq5vn1w_L9z?SC1|nji1`mujVqs?y{5LGEm0)A37J`LfZ)M{F9&tANLb7941;GQqUy7Ia?a"
-    "b_wkj)Y{M0rQoThsfs)h7qLUMfHK@6<PG)jdSb<RU-4tJc;<^{8(oJQfP-h8_(WJ}2}6b3TvT9$mZA3#y$tLL+i3@nDzm3;(!~wO7`@vAKoSBmn>"
-    "b000000000000000{6|&tL3B}Nb!{c~t!d8dm01bSBe}q3l}64DB~Mjabw|k~oClQkHHZAPqIjNi$RiH9=8&J37ta9z004f<%VQ?%yXFVT`=$9q<"
-    "oVI#|84W1tmzr`K2`Iw+e2>3U4DDBy^AW9zDDUAl)gpj+qrl1`i1yVGWl!WMjqkg<7nl}^fvB0xC$!G)&b?+C3@yHhYB+Fe&D${QEYaG7Uc8gnIy"
-    "$y>$JQQn@`AoZE-0c)D83A;*b#@58X-ToHAuU_tIxx?@q2BhwWt_Eua;TGYXuU;7@W{p9~@RF8~of8{7=r>g>791L3LuOFbzEcUwOWOa|V3U6{@u"
-    "HuF`89$R?GH8(i5m(K2|?lwK43(;$B3i8Tc<#3o>Yy<Bd000000001c1<JGk*8o5O00"
-)
-"""The rows, but for clock, and .A for the gap of n, as R's haven 2.5.1 writes a .sas7bdat."""
-OLD_EXCEL = (
-    "ABzY8000000t4+>Ur19?82_Dn@8-7rvn?$(SVPFl6f}DX!KPs;#KaV`BB<Gxi8W;jsV`aPQwT**MK6K{L0G-?hYIYiATWvuf<TR)dI}19P}g_9d$"
-    "y)6a8N>Wf8&1V`@VC&Kj)smyRWA_(_{CGXRrjjpkpEKggr$k=y4_lH>f@ymu#YR&=a@tU%~01fwbH3B<EF@978$YGth9)cuo|UrRNBG(cBY__*W3"
-    "SIfsytIn)vrxIvm+6meEwrpKACWqOxeK4n_Rno*{;)OK1N##ErWY^R#V2elHe%Z2p&kZnG&rV0gkA!qTq%ff7HLw&3(bZWI!_>63fgGRbB5{<;9o"
-    "QIom0fz_`!C*y0gU=|$EqbddDt}W`O)yx~);5iNnjz!(9`^&^5?jHf-_ozFUV!vJ7VESApm)#!r_(!Wl$YwSY6dWb_%U8_BeX(B4Rcp$I~j@eRn4"
-    "KDbl`{9OIKJ2Dl4m)Zf9D}bO+H;XN2Znl(;jIexl*ffQ|UR(CJ?CdA27Ors{t3(p*o>pi3SuycxL{ZALk~NVAECk;lA;m#UjOHh25$n_x#v;3#W`"
-    "_y97GsZFvYh~vDpAmd!Fu`!jd%h+NY(+li%1M|g9^Qk43r7Z=D**nZ_E^=)t#i?ez4Qx)~w-7(_W&b1J$fv+o;wKts2J<K02gXoBFFQ>3@;8ifQ7"
-    "*1ulXx6RltOK3ADI^Yw!Jwtx5_=P&f+}G%XLfeFf}Flc5F#WBgvkWbds`?l0lLqDcMMJCM7#bE)`Xzi7Gg%q|e~vUeTBcsAwkjV)l+kQFMCua{Hl"
-    "vysTMobbhWgJ;)eqR1A&tSsX)SPa4N4RO9Xw37tpvNLuS@GSs<^&emQkb!Fj2>qeon(mAUumnt!N;$59-C9}#_Ss7{k8tm6lJvTV3eF3S<P3d{;f"
-    "Q(_bmmYKEg-Y|{flQr_r(bZvf&~i}ELgB$VTB>gn>=5Y40T1et4p%{t}{>1g7ukX)uI(W^y{PlfqM|8GKPVS=Fd9VM8cO?rcL5|p+q}HkD(hKoJV"
-    ")Y^OycMiPZiq+tB^@mQbeg7c$B7AIJX*ao>Q$02TlM"
-)
-"""The rows as xlwt 1.3.0 writes an .xls."""
+FILES = {
+    "sav": (
+        "ABzY8000000s~WV^D%PJP}Wok4hRlbaB&QARB-e3aaGV&$S5f(D7MnqPtPpLC{5B!&d=2k&#X!;O7Trh)(=WeObISYEKy)$U|?VeVnzlCU"
+        "}1oPNC#sB1;6|<1tT*9ODjV|D-$CH3IWhmkbTSyNPw9Uj6Gc-N|+c>0TTx+7(2SVV#qTh$@?L!U|?v7aKL3wuxkWXdl<Myz}Uqx61%*J7#"
+        "IhKIQj-a<x$iyF@kZpe-PLw%t&Dhau0h^YFcS=Y6=TfoEaMK%+N6B09k=#+<zcog!vJOU;c%thpA<Ts`>x_{eLK3{}0LsspE#K6@{9?0Sj"
+        "&@n~@AQvN<3-c%fqEK<w#ao0-B1j3wK|^i)ni+dNKSNZS^tR&WAC)HWrtk`o+qw#6lhxdoh{P_ix0FG>L!BLFp)2}?434oxe6m!zit{ri`"
+        "}z`zg|%`AeOIh`07G-8E-bOki}|E^9+`~UwRP#q+({{4R}4WiE&rZ42&ELNaC4h>lyHYYzvsJ_4Hsek|f{bOKYf=EUVE)GC)i#kwU71VqH"
+        "w<^o_Zvy}T"
+    ),
+    "dta": (
+        "ABzY8000000t4+>KTq5+6gQ<U(5)&<w_8q3#m-ToQazdDk17z=sTC7bcy}>Jq#Sp$UCO}#BNJli(uFU;mw*q!&d?9gscY-R4(WyMmI%qeN"
+        "crXcvHfi8IWGaFQDYcs<ghO=5|V=yi9jWI5PSfd3(y{F(U+;i=j~5G3lX;X6al)$p~asQ3!p6y3ARPTQ^7ugj(ft4*BkKH3#``aAJ!VIu~"
+        "=hEAA<mBVFj9p(!&9FU6L!uZzn8oIR51Zoq1vT`laQaSC-e_Sl)9yH*0y(@wVe|Hjh0W6%J9x*iJ;KhXbMbB>D3<zn&SNk~wuhKr;azN2F"
+        "R{S5zCoLB$I|lsKw3fCz^buRxkdRR-|goDG$(K$f94BSH10PGY6`W2Xlb?Db_2wc_=6OKPkU>j9f*-KWt|kGVN@-5ImtxT^{@-xzbmCf`J"
+        "uy-Py7v&6&0qiUpQZ8<fI`YF@;T=nqq@bK{Pc+$1bXki1LeU#YILYnW$xMLLbktRZooUy?6@ug|`_wopL@0#T7d~@dFWc7$J*2t7MUz?=}"
+        "oP2*;Fk=fN%8A_QoG-6$%zbzF=a1Xg3S;lBY2EcST?!}1{pqopZWcNyEz_w|$N$xPskS5*{}lfL`8xb{UlafU"
+    ),
+    "xpt": (
+        "ABzY8000000t54Kb#!qJQV4Q&_78H=f&d>+r!Wfz1qBaeIYkICzzY-<f*peuKmdsb8mFLOre|OV;wKfSnCKZP-~`47e*R%bW>yB4R)&UFC"
+        "PwId1qy)&7XSLX`hq=7lz$D);4BjZ?B=-yI|qaS4WuOe(h2wjsLsVP#1SK02O|9Z9DRcc`qv!0e;Jq<7#Nrt7&BAIa}NU)pz{ft$AAqm0x"
+        "<^zQ(}55`EFsva0@db^YFNZIZr`>nr`9FQy@EBSc+3CsOc7ALgwLd3u{VZB}r}oW)@dux1jJD7^DfAhsP~!#U+Wk1thv9#M9Rm*)4EB1A{"
+        "Ul^RT*w35?mx^NUibn2)pxnTO3O)GlBAor1}(kATIrlLN$AjsmE(OXwUh?NM+yR24{902LcKxug2U5$Z!d22>hkvN4R~h^F}Podz&{R8;%"
+        "}i1u?dFfeh_fCxGopgMyA&EzVI%4Y!U&%`s(2LJ#"
+    ),
+    "sas7bdat": (
+        "ABzY8000000t4;axl02<6bA5@7%?8jih_cIK`jIiCMq5vn1w_L9z?SC1|nji1`mujVqs?y{5LGEm0)A37J`LfZ)M{F9&tANLb7941;GQqU"
+        "y7Ia?ab_wkj)Y{M0rQoThsfs)h7qLUMfHK@6<PG)jdSb<RU-4tJc;<^{8(oJQfP-h8_(WJ}2}6b3TvT9$mZA3#y$tLL+i3@nDzm3;(!~wO"
+        "7`@vAKoSBmn>b000000000000000{6|&tL3B}Nb!{c~t!d8dm01bSBe}q3l}64DB~Mjabw|k~oClQkHHZAPqIjNi$RiH9=8&J37ta9z004"
+        "f<%VQ?%yXFVT`=$9q<oVI#|84W1tmzr`K2`Iw+e2>3U4DDBy^AW9zDDUAl)gpj+qrl1`i1yVGWl!WMjqkg<7nl}^fvB0xC$!G)&b?+C3@y"
+        "HhYB+Fe&D${QEYaG7Uc8gnIy$y>$JQQn@`AoZE-0c)D83A;*b#@58X-ToHAuU_tIxx?@q2BhwWt_Eua;TGYXuU;7@W{p9~@RF8~of8{7=r"
+        ">g>791L3LuOFbzEcUwOWOa|V3U6{@uHuF`89$R?GH8(i5m(K2|?lwK43(;$B3i8Tc<#3o>Yy<Bd000000001c1<JGk*8o5O00"
+    ),
+    "xls": (
+        "ABzY8000000t4+>Ur19?82_Dn@8-7rvn?$(SVPFl6f}DX!KPs;#KaV`BB<Gxi8W;jsV`aPQwT**MK6K{L0G-?hYIYiATWvuf<TR)dI}19P"
+        "}g_9d$y)6a8N>Wf8&1V`@VC&Kj)smyRWA_(_{CGXRrjjpkpEKggr$k=y4_lH>f@ymu#YR&=a@tU%~01fwbH3B<EF@978$YGth9)cuo|UrR"
+        "NBG(cBY__*W3SIfsytIn)vrxIvm+6meEwrpKACWqOxeK4n_Rno*{;)OK1N##ErWY^R#V2elHe%Z2p&kZnG&rV0gkA!qTq%ff7HLw&3(bZW"
+        "I!_>63fgGRbB5{<;9oQIom0fz_`!C*y0gU=|$EqbddDt}W`O)yx~);5iNnjz!(9`^&^5?jHf-_ozFUV!vJ7VESApm)#!r_(!Wl$YwSY6dW"
+        "b_%U8_BeX(B4Rcp$I~j@eRn4KDbl`{9OIKJ2Dl4m)Zf9D}bO+H;XN2Znl(;jIexl*ffQ|UR(CJ?CdA27Ors{t3(p*o>pi3SuycxL{ZALk~"
+        "NVAECk;lA;m#UjOHh25$n_x#v;3#W`_y97GsZFvYh~vDpAmd!Fu`!jd%h+NY(+li%1M|g9^Qk43r7Z=D**nZ_E^=)t#i?ez4Qx)~w-7(_W"
+        "&b1J$fv+o;wKts2J<K02gXoBFFQ>3@;8ifQ7*1ulXx6RltOK3ADI^Yw!Jwtx5_=P&f+}G%XLfeFf}Flc5F#WBgvkWbds`?l0lLqDcMMJCM"
+        "7#bE)`Xzi7Gg%q|e~vUeTBcsAwkjV)l+kQFMCua{HlvysTMobbhWgJ;)eqR1A&tSsX)SPa4N4RO9Xw37tpvNLuS@GSs<^&emQkb!Fj2>qe"
+        "on(mAUumnt!N;$59-C9}#_Ss7{k8tm6lJvTV3eF3S<P3d{;fQ(_bmmYKEg-Y|{flQr_r(bZvf&~i}ELgB$VTB>gn>=5Y40T1et4p%{t}{>"
+        "1g7ukX)uI(W^y{PlfqM|8GKPVS=Fd9VM8cO?rcL5|p+q}HkD(hKoJV)Y^OycMiPZiq+tB^@mQbeg7c$B7AIJX*ao>Q$02TlM"
+    ),
+}
+"""The rows, but for clock, by R's haven 2.5.1, with .a, .A or a declared 98 for the gap of n; .xls is by xlwt 1.3.0."""
 
 
 def write(path, rows=ROWS, *, labels=None):
@@ -212,13 +236,14 @@ def test_one_table_is_read_alike_from_all_formats(tmp_path, suffix):
     assert found == expected
 
 
-@pytest.mark.parametrize(("suffix", "packed"), [("sas7bdat", OF_HAVEN), ("xls", OLD_EXCEL)])
-def test_files_that_no_library_of_ours_writes_are_read_alike(tmp_path, suffix, packed):
+@pytest.mark.parametrize("suffix", FILES)
+def test_files_that_no_library_of_ours_writes_are_read_alike(tmp_path, suffix):
     path = tmp_path / f"t.{suffix}"
-    path.write_bytes(gzip.decompress(base64.b85decode(packed)))
+    path.write_bytes(gzip.decompress(base64.b85decode(FILES[suffix])))
     table, line = understood(path)
     assert plain(table) == {name: entries for name, entries in EXPECTED.items() if name != "clock"}
-    assert ("marks such as .a are gaps in 'n'" in line) == (suffix == "sas7bdat")
+    assert ("marks such as .a are gaps in 'n'" in line) == (suffix in ("dta", "sas7bdat"))
+    assert ("entries that SPSS counts as missing are gaps in 'n'" in line) == (suffix == "sav")
 
 
 def test_a_binary_workbook_is_read_as_its_csv(tmp_path):
