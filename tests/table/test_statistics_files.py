@@ -400,8 +400,13 @@ def test_damaged_files_are_refused(tmp_path, suffix):
         assert "Huber" not in refusal(path, "TABLE_UNREADABLE")
 
 
-def test_a_file_that_was_cut_off_is_refused(tmp_path):
-    pyreadstat.write_sav(pd.DataFrame({"x": np.arange(100.0)}), path := tmp_path / "t.sav")
+@pytest.mark.parametrize("suffix", ["sav", "zsav", "dta", "sas7bdat"])
+def test_a_file_that_was_cut_off_is_refused(tmp_path, suffix):
+    path = tmp_path / f"t.{suffix}"
+    if suffix == "sas7bdat":
+        path.write_bytes(gzip.decompress(base64.b85decode(FILES[suffix])))
+    else:
+        write(path)
     path.write_bytes(path.read_bytes()[:-80])
     refusal(path, "TABLE_UNREADABLE")
 

@@ -104,8 +104,6 @@ def read_statistics(path: Path) -> TextRows:
 
     n_rows = max(1, _AT_ONCE // max(1, row_bytes))
     found = _look_at(read_part, n_rows, about, is_numeric)
-    if about.number_rows is not None and about.number_rows > found.n_rows:
-        raise unreadable(path, f"has {found.n_rows} of {about.number_rows} rows; it may be cut off. Save it again.")
     labelled = about.variable_value_labels
     coded = {place for place, name in enumerate(about.column_names) if name in labelled and place not in found.bare}
     remarks = _tell_declared_gaps(path, read, suffix, about) + found.remarks
