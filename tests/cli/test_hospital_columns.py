@@ -1,9 +1,11 @@
 """Columns as hospitals have them, by commands: from the owner's public file to the anchor and a party's table."""
 
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
+import pyreadstat
 import pytest
 
 from datacollab.agreement import load_project, open_anchor
@@ -26,6 +28,7 @@ def place(keys, tmp_path):
     """Writes public rows, and runs commands of the owner."""
 
     class Place:
+        members = keys
         public, project, anchor = (tmp_path / name for name in ("public.csv", "project.toml", "anchor.dcanchor"))
 
         def table(self, seed=0, **columns):
@@ -114,3 +117,46 @@ def test_an_audit_takes_public_rows_that_are_labelled_in_part(place, tmp_path):
     result = run("audit", tmp_path / "own.csv", tmp_path / "anchor.csv", *words)
     assert result.exit_code == 0, result.output
     assert "100 of 200 rows have a target; all rows are used without targets." in result.stderr
+
+
+LABELS = {"ward": {1.0: "north", 2.0: "south", 3.0: "east"}, "ill": {0.0: "no", 1.0: "yes"}}
+
+
+@pytest.mark.parametrize("suffix", ["sav", "dta"])
+def test_a_draft_and_a_check_by_files_of_statistics_programs(place, tmp_path, suffix):
+    """Codes with labels become categories, and entries that count as missing no numbers."""
+    rng = np.random.default_rng(0)
+    codes = {"ward": rng.integers(1, 4, N).astype(float), "ill": rng.integers(0, 2, N).astype(float)}
+    # At the middle of the doses, where nothing but the file tells that it is a gap.
+    doses = rng.choice([3.0, 4.5, 5.0, 5.5, 7.5], N)
+    table = pd.DataFrame({"age": rng.integers(20, 90, N), "dose": doses} | codes)
+    place.public = tmp_path / f"public.{suffix}"
+
+    def write(path, table):
+        if suffix == "sav":
+            pyreadstat.write_sav(table, path, variable_value_labels=LABELS, missing_ranges={"dose": [5.0]})
+        else:
+            pyreadstat.write_dta(table, path, variable_value_labels=LABELS)
+
+    table.to_csv = lambda path, **options: write(path, table)
+    result = place.new(table, "--positive", "1", "--json")
+    assert result.exit_code == 0, result.output
+    assert place.column("ward").categories == ("1", "2", "3")
+    assert load_project(place.project).task.classes == ("0", "1")
+    assert "'ward' is a category of codes: 1 = north, 2 = south, 3 = east" in result.stderr
+    assert place.seal().exit_code == 0
+    folder = tmp_path / "member"
+    run("party", "join", place.project, place.anchor, "-C", keys_of(place, folder))
+    write(tmp_path / f"own.{suffix}", table.iloc[:150])
+    table.iloc[:150].astype({"ward": int, "ill": int}).assign(
+        dose=table["dose"].where((table["dose"] != 5) | (suffix == "dta"))
+    ).to_csv(tmp_path / "own.csv", index=False)
+    shown = [run("party", "check", tmp_path / f"own.{kind}", "-C", folder, "--json") for kind in (suffix, "csv")]
+    summaries = [json.loads(each.stdout)["summary"] for each in shown]
+    assert summaries[0] == summaries[1]
+
+
+def keys_of(place, folder):
+    """Copy the keys of a party of the project into a folder of its own."""
+    shutil.copytree(place.members / "south", folder)
+    return folder

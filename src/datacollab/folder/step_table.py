@@ -14,7 +14,8 @@ from typing import Any
 
 __all__ = ["SIDES", "STEPS", "TABLES", "Input", "Step", "figure_text", "ranking_rows", "read_steps", "score_rows"]
 
-TABLES = (".csv", ".txt", ".tsv", ".xlsx", ".xlsm", ".parquet", ".pq", ".arrow", ".feather", ".ipc")
+TABLES: tuple[str, ...] = (".csv", ".txt", ".tsv", ".xlsx", ".xlsm", ".xls", ".xlsb", ".ods", ".parquet", ".pq")
+TABLES += (".arrow", ".feather", ".ipc", ".jsonl", ".ndjson", ".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt")
 """Endings of files that hold a table."""
 _KINDS: dict[str, Any] = {
     "text": str,

@@ -30,8 +30,11 @@ _BY_CONTENTS = {
     b"ARROW1": "is an Arrow file by its contents. Let its name end in .arrow.",
     b"\x1f\x8b": "is compressed. Unpack it first.",
     b"PK\x03\x04": "is an Excel workbook or an archive by its contents. Let the name of a workbook end in .xlsx.",
+    b"$FL": "is an SPSS file by its contents. Let its name end in .sav.",
+    b"<stata_dta>": "is a Stata file by its contents. Let its name end in .dta.",
+    b"HEADER RECORD": "is a SAS transport file by its contents. Let its name end in .xpt.",
     b"<": "is a web page or XML by its contents. Save it as CSV or .xlsx.",
-    b"\xd0\xcf\x11\xe0": "is a workbook of an old Excel. Save it as .xlsx.",
+    b"\xd0\xcf\x11\xe0": "is a workbook of an old Excel. Let its name end in .xls.",
 }
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _ENCODINGS = {"utf-8": "UTF-8", "cp1252": "Windows-1252", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}
@@ -42,7 +45,7 @@ _FOREIGN = re.compile(
 """Text of another code page, read as Windows-1252: signs between letters or before them, or accented letters alone."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
-_COMMA_NUMBER = re.compile(r'"\s*[+-]?[\d.]*,\d')
+_COMMA_NUMBER = re.compile(r'"\s*[+-]?[\d.\'\u2019\s]*,\d')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,19 +107,28 @@ class Layout:
         except ValueError as error:
             raise _not_parsed(self.path, error, self.line) from None
 
-    def has_leading_zeros(self) -> bool:
-        """Return whether any entry may begin with a zero before another digit; for one byte per letter."""
+    def may_have(self, *, codes: bool) -> bool:
+        """Return whether an entry may be a mark such as .a; or, of codes, begin with a zero, or be as 1E30.
+
+        It tells for one byte per letter.
+        """
         # Looked for in bytes: a parser would take many times as long.
         is_edge = np.zeros(256, dtype=bool)
         is_edge[[*b' "\r\n', ord(self.separator)]] = True
         with open(self.path, "rb") as file:
             file.seek(self.start)
             before = b"\n"
+            # The last entry may end with the file.
             while block := file.read(1 << 20):
-                entries = np.frombuffer(before + block, dtype=np.uint8)
-                zeros = np.flatnonzero(entries[1:-1] == ord("0"))
-                zeros = zeros[(entries[zeros + 2] - np.uint8(ord("0"))) < 10]
-                if is_edge[entries[zeros]].any():
+                entries = np.frombuffer(before + block + b"\n", dtype=np.uint8)
+                is_digit = (entries - np.uint8(ord("0"))) < 10
+                middle = entries[1:-1]
+                begins = is_edge[entries[:-2]]
+                if ((middle == ord(".")) & begins & ~is_digit[2:]).any():
+                    return True
+                if codes and ((middle == ord("0")) & is_digit[2:] & begins).any():
+                    return True
+                if codes and (((middle | 32) == ord("e")) & is_digit[2:] & is_digit[:-2]).any():
                     return True
                 # An entry may lie across two blocks.
                 before = block[-2:]

@@ -1,4 +1,4 @@
-"""Reading and writing a party's own tables, whole or in batches: text, Excel, Parquet and Arrow within limits."""
+"""Reading and writing a party's own tables, whole or in batches, within limits of memory."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from ..bundle import replaced
 from ..errors import ExchangeError
 from ._column import Schema
 from ._limits import check_memory, check_size, unreadable
+from ._statistics import STATISTICS
 from ._text import settle_types, spell_names, text_frames
 from ._workbook import sheet_writer
 
-_FORMATS = {
+_WRITTEN = {
     ".csv": "CSV",
     ".xlsx": "Excel",
     ".parquet": "Parquet",
@@ -29,21 +30,24 @@ _FORMATS = {
     ".feather": "Arrow",
     ".ipc": "Arrow",
 }
+_READ = _WRITTEN | dict.fromkeys((".xlsm", ".xls", ".xlsb", ".ods"), "Excel") | STATISTICS
+_READ |= dict.fromkeys((".jsonl", ".ndjson"), "JSON")
+"""Formats by the end of a file's name; any other is text."""
 
 
 def table_format(path: Path) -> str:
     """Return CSV, Excel, Parquet or Arrow, by the end of the name of a file to write; refuse an unknown end."""
-    kind = _FORMATS.get(path.suffix.lower())
+    kind = _WRITTEN.get(path.suffix.lower())
     if kind is None:
-        raise unreadable(path, f"ends in {path.suffix!r}; name it with one of {', '.join(_FORMATS)}.")
+        raise unreadable(path, f"ends in {path.suffix!r}; name it with one of {', '.join(_WRITTEN)}.")
     return kind
 
 
 def read_table(path: Path, *, schema: Schema | None = None) -> Any:
-    """Read a table of text, an Excel workbook, or a Parquet or Arrow (Feather) file into a data frame.
+    """Read a table of text, a workbook, a Parquet or Arrow file, or one of SPSS, Stata or SAS into a data frame.
 
-    A name that ends in none of .xlsx, .parquet, .pq, .arrow, .feather and .ipc is read as text: separators, decimal
-    marks, encoding and lines above the header are found from the whole file, and a notice says them (`notices_to`).
+    The end of the name is the format, and one that is not known is text: separators, decimal marks, encoding and lines
+    above the header are found from the whole file.  A notice says them, and labels of codes (`notices_to`).
 
     A schema determines which columns are numbers; all others are text, and words such as NA are no entry where a
     category is expected.  Without a schema a column is numbers if every entry is one in one reading, without leading
@@ -55,10 +59,11 @@ def read_table(path: Path, *, schema: Schema | None = None) -> Any:
         TABLE_UNREADABLE if the file is not of its format, TABLE_AMBIGUOUS if there are two readings.  The message
         quotes no entry.
     MissingExtraError
-        If pandas, or for Excel, Parquet and Arrow the extra `tables`, is not installed.
+        If pandas, or for all but text the extra `tables`, is not installed.
     """
-    if (kind := _kind(path)) in _READ_AS_TEXT:
-        return next(text_frames(path, is_workbook=kind == "Excel", batch_rows=None, schema=schema))
+    kind = _READ.get(path.suffix.lower(), "CSV")
+    if kind not in _COLUMNAR:
+        return next(text_frames(path, kind, batch_rows=None, schema=schema))
     return require("pandas", "cli").concat(list(_arrow_batches(path, kind, _ROWS_AT_ONCE, schema)), ignore_index=True)
 
 
@@ -68,18 +73,13 @@ def table_batches(path: Path, *, batch_rows: int = 16384, schema: Schema | None 
     Every batch has the same columns, and with a schema the same types.  A table without rows is one empty batch.
     Errors may come after some batches, if a later row is malformed.  A workbook is in memory as a whole.
     """
-    if (kind := _kind(path)) in _READ_AS_TEXT:
-        return text_frames(path, is_workbook=kind == "Excel", batch_rows=batch_rows, schema=schema)
+    kind = _READ.get(path.suffix.lower(), "CSV")
+    if kind not in _COLUMNAR:
+        return text_frames(path, kind, batch_rows=batch_rows, schema=schema)
     return _arrow_batches(path, kind, batch_rows, schema)
 
 
-_READ_AS_TEXT = ("CSV", "Excel")
-
-
-def _kind(path: Path) -> str:
-    return {**_FORMATS, ".xlsm": "Excel"}.get(path.suffix.lower(), "CSV")
-
-
+_COLUMNAR = ("Parquet", "Arrow")
 _ROWS_AT_ONCE = 2**14
 _OBJECT = 8
 """Bytes of a reference, which an object of Python takes at least."""

@@ -1,4 +1,4 @@
-"""Tables of text and Excel workbooks as data frames: every entry is text first, and whole columns decide types."""
+"""Tables as data frames by way of text: every entry is text first, and whole columns decide types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from .._notices import notice
 from .._require import require
 from ._column import Schema
 from ._delimited import Layout, header_place, layout_of
+from ._exports import ResearchExport, is_export, look_at_export, refuse_labels
+from ._json_lines import read_json_lines
 from ._limits import ambiguous, check_memory, check_size, unreadable
+from ._statistics import read_statistics
 from ._values import (
     MISSING_WORDS,
     POINT,
@@ -42,6 +45,10 @@ _PLAIN = (["commas", "UTF-8"], ["one column", "UTF-8"])
 _THREE_DIGITS = (
     "has a mark before three digits in numbers: decimals, or thousands? Write one of them so that it can be only one "
     "(as 1.50 or 1,50 with other decimals, or 1500 without a mark)."
+)
+_ODD_CODES = (
+    "has nothing but digits, an E and digits, of several lengths, as 1E30 and 5E0: codes, or powers of ten? Write "
+    "numbers with a point or sign (5.0E0, 5E+0), and codes with a letter before them (ICD 5E0)."
 )
 _NO_NAME = (
     "has no name and holds entries. If it numbers the rows, remove it; if it is data, write a name for it into the "
@@ -105,6 +112,8 @@ class _Text:
     """Everything that was left out."""
     pointed: frozenset[int] = frozenset()
     """Positions of columns with numbers that have decimals, and are no text."""
+    coded: frozenset[int] = frozenset()
+    """Positions of columns whose numbers are codes, and stay text unless a schema says otherwise."""
 
     def tell(self) -> None:
         """Give notice of how the file was understood."""
@@ -119,17 +128,19 @@ def _count(number: int, noun: str) -> str:
     return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def text_frames(path: Path, *, is_workbook: bool, batch_rows: int | None, schema: Schema | None) -> Iterator[Any]:
-    """Read a text table or a workbook in batches of rows, or at once; a table without rows is one empty batch.
+def text_frames(path: Path, kind: str, *, batch_rows: int | None, schema: Schema | None) -> Iterator[Any]:
+    """Read a table that is no Parquet or Arrow in batches of rows, or at once; one without rows is one empty batch.
 
     All rows are counted before the first batch, so that nothing is made of a file that was cut off.
     """
-    if is_workbook:
-        yield from _read_by_columns(_read_workbook(path, schema), batch_rows, schema)
+    if kind != "CSV":
+        table = _read_workbook(path, schema) if kind == "Excel" else _read_foreign(path, kind, schema)
+        yield from _read_by_columns(table, batch_rows, schema)
         return
     # One pass over the file, which also counts its rows.
     layout = layout_of(path)
     _check_header(path, layout.names)
+    refuse_labels(path, layout.names)
     names = spell_names(path, layout.names, schema)
     table = _Text(
         path=path,
@@ -141,14 +152,14 @@ def text_frames(path: Path, *, is_workbook: bool, batch_rows: int | None, schema
         words=layout.words,
         remarks=[*layout.remarks, *_spelling_remarks(layout.names, names)],
     )
-    is_plain = layout.words in _PLAIN and not (layout.n_hollow or layout.has_comma_numbers)
+    is_plain = layout.words in _PLAIN and not (layout.n_hollow or layout.has_comma_numbers or is_export(names))
     # The C parser reads the plain case many times as fast, and alike.
-    if is_plain and schema is not None:
+    if is_plain and schema is not None and not layout.may_have(codes=False):
         table.tell()
         for chunk in layout.chunks(batch_rows, **_parser_options(names, schema)):
             yield settle_types(_finish_chunk(chunk, names, schema), schema)
         return
-    if is_plain and batch_rows is None and not layout.has_leading_zeros():
+    if is_plain and batch_rows is None and not layout.may_have(codes=True):
         # Only empty entries are missing: words may be categories.
         (chunk,) = layout.chunks(None, keep_default_na=False, na_values=[""])
         if (frame := _take_parsed(chunk, table)) is not None:
@@ -191,6 +202,7 @@ def _read_workbook(path: Path, schema: Schema | None) -> _Text:
         raise ambiguous(path, "has merged cells in the table. Split them, and fill each cell, before it is read.")
     header = header[:width]
     _check_header(path, header)
+    refuse_labels(path, header)
     names = spell_names(path, header, schema)
     entries = np.array([row[:width] for _, row in filled[place + 1 :]], dtype=object).reshape(-1, width)
     pandas = require("pandas", "cli")
@@ -206,9 +218,26 @@ def _read_workbook(path: Path, schema: Schema | None) -> _Text:
         chunks=chunks,
         n_rows=len(entries),
         usual=None,
-        words=["Excel workbook"],
+        words=["OpenDocument table" if path.suffix.lower() == ".ods" else "Excel workbook"],
         remarks=[*of_header, *sheet.remarks, *_spelling_remarks(header, names)],
         pointed=frozenset(sheet.pointed),
+    )
+
+
+def _read_foreign(path: Path, kind: str, schema: Schema | None) -> _Text:
+    """Return the table of JSON lines, or of a file of SPSS, Stata or SAS."""
+    found = read_json_lines(path) if kind == "JSON" else read_statistics(path)
+    names = spell_names(path, found.names, schema)
+    return _Text(
+        path=path,
+        names=names,
+        chunks=found.chunks,
+        n_rows=found.n_rows,
+        usual=None,
+        words=["JSON lines" if kind == "JSON" else f"{kind} file"],
+        remarks=[*found.remarks, *_spelling_remarks(found.names, names)],
+        pointed=frozenset(found.pointed),
+        coded=frozenset(found.coded),
     )
 
 
@@ -255,7 +284,12 @@ def _take_parsed(chunk: Any, table: _Text) -> Any:
                 return None
         elif column.dtype.kind == "O" and not _starts_with_text(column):
             entries = column.fillna("").astype(object)
-            chunk[place] = Numbers(shapes_of(entries), POINT, is_declared=False).convert(entries)
+            shapes = shapes_of(entries)
+            numbers = Numbers(shapes, POINT, is_declared=False)
+            # The careful reader says so.
+            if numbers.has_marks or (numbers.is_number and mark_words(shapes, POINT)):
+                return None
+            chunk[place] = numbers.convert(entries)
     empty = [bool(chunk[place].isna().all()) for place in range(len(table.names))]
     first = chunk[0].to_numpy()
     # A column without a name may count the rows, from 0 or 1.
@@ -283,11 +317,13 @@ def _leave_out_nameless(table: _Text, empty: Sequence[bool], *, counts_rows: boo
 def _read_by_columns(table: _Text, batch_rows: int | None, schema: Schema | None) -> Iterator[Any]:
     """Read the table twice: for the shapes of its entries, and for the frames."""
     names = table.names
-    # Without a schema every column may be numbers.
-    declared = set(range(len(names))) if schema is None else _numeric_places(names, schema)
+    if is_export(names):
+        _settle_export(table, schema)
+    # Without a schema every column may be numbers, but for codes.
+    declared = set(range(len(names))) - table.coded if schema is None else _numeric_places(names, schema)
     shapes, counts_rows = _look_at(table, declared, until_text=schema is None)
     if schema is None:
-        empty = [shapes[place] <= {"empty"} for place in range(len(names))]
+        empty = [shapes.get(place, set()) <= {"empty"} for place in range(len(names))]
         _leave_out_nameless(table, empty, counts_rows=counts_rows)
     columns = _decide_columns(table, {place: shapes[place] for place in declared if names[place]}, schema)
     style = {}
@@ -313,6 +349,20 @@ def _read_by_columns(table: _Text, batch_rows: int | None, schema: Schema | None
             yield frame
     if parts:
         yield pandas.concat(parts, ignore_index=True)
+
+
+def _settle_export(table: _Text, schema: Schema | None) -> None:
+    """Make gaps of all that means none in an export of a research database; numbers of concepts are codes."""
+    # A project may have a level "0" as well.
+    kept = {name for name, labels in _labels_of(schema).items() if "0" in map(str, labels)}
+    export = look_at_export(table.path, table.names, table.chunks, kept)
+    table.chunks = partial(_change_chunks, table.chunks, export)
+    table.remarks += export.remarks
+    table.coded |= {place for place, name in enumerate(table.names) if name.endswith("_concept_id")}
+
+
+def _change_chunks(chunks: Callable[[int], Iterator[Any]], export: ResearchExport, n_rows: int) -> Iterator[Any]:
+    yield from map(export.change, chunks(n_rows))
 
 
 def _look_at(table: _Text, places: set[int], *, until_text: bool) -> tuple[dict[int, set[str]], bool]:
@@ -346,6 +396,10 @@ def _decide_columns(table: _Text, shapes: dict[int, set[str]], schema: Schema | 
     }
     if doubtful := [names[place] for place in sorted(columns) if columns[place].is_doubtful]:
         raise ambiguous(f"{table.path}: column {join_names(map(repr, doubtful))}", _THREE_DIGITS)
+    if odd := [names[place] for place in sorted(columns) if columns[place].has_odd_codes]:
+        raise ambiguous(f"{table.path}: column {join_names(map(repr, odd))}", _ODD_CODES)
+    if marked := [names[place] for place in sorted(columns) if columns[place].has_marks]:
+        table.remarks.append(f"marks such as .a are gaps in {join_names(map(repr, marked))}")
     marks = {
         mark for place, each in columns.items() if each.is_number for mark in mark_words(shapes[place], each.reading)
     }

@@ -35,6 +35,7 @@ _SHAPE = re.compile(
     |(?P<short>[+-]?\d{1,3})
     |(?P<long>[+-]?\d{4,15})
     |(?P<huge>[+-]?\d{16,})
+    |(?P<code>\d+[eE]\d+)
     |(?P<power>[+-]?\d+[eE][+-]?\d+|[+-]?(?:inf|infinity|Inf|INF|Infinity))
     |(?P<point_three>[+-]?[1-9]\d{0,2}\.\d{3})
     |(?P<comma_three>[+-]?[1-9]\d{0,2},\d{3})
@@ -42,26 +43,37 @@ _SHAPE = re.compile(
     |(?P<comma>[+-]?(?:\d+,\d*|,\d+)(?:[eE][+-]?\d+)?)
     |(?P<comma_groups>[+-]?[1-9]\d{0,2}(?:(?:,\d{3})+\.\d*|(?:,\d{3}){2,}))
     |(?P<point_groups>[+-]?[1-9]\d{0,2}(?:(?:\.\d{3})+,\d*|(?:\.\d{3}){2,}))
+    |(?P<grouped_point>[+-]?[1-9]\d{0,2}(?:['\u2019\xa0\u2009\u202f]\d{3})+\.\d*)
+    |(?P<grouped_comma>[+-]?[1-9]\d{0,2}(?:['\u2019\xa0\u2009\u202f]\d{3})+,\d*)
+    |(?P<grouped>[+-]?[1-9]\d{0,2}(?:['\u2019\xa0\u2009\u202f]\d{3})+)
+    |(?P<mark>\.[a-zA-Z_]?)
+    |(?P<letter>[A-Z_]|NI|INV|UNK|NASK|ASKU|NAV|MSK)
     |(?P<truth>true|false|True|False|TRUE|FALSE)
     )""",
     re.VERBOSE | re.ASCII,
 )
 _NINES = str.maketrans("12345678", "99999999")
-POINT_SHAPES = {"point", "comma_groups"}
-_BY_COMMA = {"comma", "point_groups"}
+_APART = str.maketrans("", "", "'\u2019\xa0\u2009\u202f")
+"""Apostrophes and spaces that do not break, between thousands."""
+POINT_SHAPES = {"point", "comma_groups", "grouped_point"}
+_BY_COMMA = {"comma", "point_groups", "grouped_comma"}
 _EITHER = {"point_three", "comma_three"}
 _CONTRARY = {POINT: _BY_COMMA, COMMA: POINT_SHAPES, UNDECIDED: POINT_SHAPES}
 """Shapes that a reading excludes."""
 _THOUSANDS = {POINT: "comma_three", COMMA: "point_three", UNDECIDED: "point_three"}
 """The shape that is of thousands in a reading."""
 _WHOLE = {"short", "long"}
-_NUMBERS = {*POINT_SHAPES, *_BY_COMMA, *_EITHER, *_WHOLE, "power"}
+_NUMBERS = {*POINT_SHAPES, *_BY_COMMA, *_EITHER, *_WHOLE, "power", "grouped"}
+_MEASURED = _NUMBERS - {"short", "power"}
+"""Numbers that are no codes of a few categories; beside them a capital letter is SAS's mark of a gap."""
+CODE = "code"
+"""The first letters of the shapes of digits, an E and digits, as of 1E30 in ICD-11; their length follows."""
 
 
 def is_any_number(text: str) -> bool:
     """Return whether a text is a number in some reading."""
     match = _SHAPE.fullmatch(text.strip())
-    return match is not None and match.lastgroup != "truth"
+    return match is not None and match.lastgroup not in ("truth", "mark", "letter")
 
 
 @lru_cache(maxsize=2**16)
@@ -71,9 +83,11 @@ def _shape_of(pattern: str) -> str:
         return "empty"
     if text in MISSING_WORDS:
         return "word"
-    if match := _SHAPE.fullmatch(text):
-        return str(match.lastgroup)
-    return "text"
+    match = _SHAPE.fullmatch(text)
+    if match is None:
+        return "text"
+    shape = str(match.lastgroup)
+    return f"{CODE}{len(text)}" if shape == CODE else shape
 
 
 def _shape(text: str) -> str:
@@ -99,9 +113,9 @@ def find_readings(shapes: Mapping[Any, Iterable[str]], *, usual: str | None) -> 
     >>> find_readings({"weight": {"comma_three", "short"}}, usual=None)
     {'weight': 'undecided'}
     """
-    kinds = {name: frozenset(each) for name, each in shapes.items()}
+    kinds = {name: frozenset(_as_powers(each)) for name, each in shapes.items()}
     # Only columns of nothing but numbers are witnesses for others.
-    pure = [each for each in kinds.values() if each <= _NUMBERS | {"empty", "word"}]
+    pure = [each for each in kinds.values() if each <= _NUMBERS | {"empty", "word", "mark"}]
     has_points = any(each & POINT_SHAPES for each in pure)
     has_commas = any(each & _BY_COMMA for each in pure)
     of_file = None
@@ -110,6 +124,25 @@ def find_readings(shapes: Mapping[Any, Iterable[str]], *, usual: str | None) -> 
     if has_commas:
         usual = None
     return {name: _find_reading(each, of_file, usual) for name, each in kinds.items()}
+
+
+def code_shapes(shapes: Iterable[str]) -> set[str]:
+    """Return the shapes that are codes or powers of ten, one for each length."""
+    return {each for each in shapes if each.startswith(CODE)}
+
+
+def _as_powers(shapes: Iterable[str]) -> set[str]:
+    """Return shapes in which codes are powers of ten, as they are among other numbers."""
+    return {"power" if each.startswith(CODE) else each for each in shapes}
+
+
+def _find_marks(shapes: set[str]) -> set[str]:
+    """Return the shapes that are marks of gaps in a column: of Stata or SAS, beside nothing but numbers."""
+    marks = shapes & {"mark", "letter"}
+    held = shapes - {"empty", "word", "mark", "letter"}
+    # A letter beside few whole numbers may be a category, such as a blood group.
+    is_number = bool(held) and held <= _NUMBERS and (marks == {"mark"} or bool(held & _MEASURED))
+    return marks if is_number else set()
 
 
 def _find_reading(shapes: frozenset[str], of_file: str | None, usual: str | None) -> str:
@@ -140,7 +173,7 @@ def mark_words(shapes: set[str], reading: str) -> list[str]:
         groups = {"point_groups", "point_three"}
         if shapes & {*_BY_COMMA, "comma_three"}:
             words.append("decimal commas")
-    if shapes & groups:
+    if shapes & {*groups, "grouped", "grouped_point", "grouped_comma"}:
         words.append("thousands marks")
     return words
 
@@ -161,15 +194,29 @@ class Numbers:
     is_number : bool
     is_doubtful : bool
         Whether it would be numbers, and in two ways.
+    has_odd_codes : bool
+        Whether all entries are as 1E30 and 5E0, of several lengths: codes or powers of ten.
+    has_marks : bool
+        Whether marks of Stata or SAS are gaps among its numbers.
     """
 
     def __init__(self, shapes: set[str], reading: str, *, is_declared: bool) -> None:
-        held = shapes - {"empty", "word"}
+        codes = code_shapes(shapes)
+        # Nothing but entries as 1E30, of one length, are codes; numbers in this form have a sign or a point.
+        is_code = not is_declared and bool(codes) and shapes - {"empty", "word"} == codes
+        self.has_odd_codes = is_code and len(codes) > 1
+        shapes = _as_powers(shapes)
+        # A project's number leaves no doubt of a point, and an owner's letter is for the project to refuse.
+        marks = shapes & {"mark"} if is_declared else _find_marks(shapes)
+        self.has_marks = bool(marks)
+        held = shapes - {"empty", "word"} - marks
         self.is_truth = not is_declared and held == {"truth"} and "word" not in shapes
         self._contrary = _CONTRARY[reading]
         self.is_pure = held <= _NUMBERS | {"zeros", "huge"} and not held & self._contrary
         # Undeclared numbers with leading zeros or 16 digits are identifiers.
-        is_number = is_declared or (self.is_pure and held <= _NUMBERS and bool(held or shapes <= {"empty"}))
+        is_number = is_declared or (
+            self.is_pure and not is_code and held <= _NUMBERS and bool(held or shapes <= {"empty"})
+        )
         self.is_doubtful = is_number and reading == UNDECIDED
         self.is_number = is_number and not self.is_doubtful
         self.reading = reading
@@ -212,13 +259,13 @@ class Numbers:
         if shape == "truth":
             return float(text.strip().lower() == "true")
         # Numbers in the other reading stay as well, for the caller to refuse.
-        if shape == "text" or shape in self._contrary:
+        if shape in ("text", "letter") or shape in self._contrary:
             return text
         return self._number(text)
 
     def _number(self, text: str) -> float:
-        plain = text.strip()
-        if not plain or plain in MISSING_WORDS:
+        plain = text.strip().translate(_APART)
+        if not plain or plain in MISSING_WORDS or (self.has_marks and _shape(plain) in ("mark", "letter")):
             return math.nan
         if self.reading == POINT:
             return float(plain.replace(",", ""))

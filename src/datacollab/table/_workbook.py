@@ -1,4 +1,4 @@
-"""Excel's own files: reading the sheet that holds a table, as rows of text, and writing a workbook of one sheet."""
+"""Workbooks: reading the sheet that holds a table, as rows of text, and writing an Excel workbook of one sheet."""
 
 from __future__ import annotations
 
@@ -34,6 +34,12 @@ _ERROR = re.compile(rb"""<(?:\w+:)?c\s[^>]*\bt=["']e["']""")
 _HIDDEN = re.compile(rb"""<(?:\w+:)?(?:row|col)\s[^>]*\bhidden=["'](?:1|true)["']""")
 _VALUE = re.compile(rb"<(?:\w+:)?v>(\d{1,9})</")
 _STRING = re.compile(rb"<(?:\w+:)?si[\s>/]")
+_OLD = b"\xd0\xcf\x11\xe0"
+"""The first bytes of an Excel file before 2007, which is no archive; its sheets have 65,536 rows and 256 columns."""
+_OPEN_ROW = re.compile(rb"<table:table-row[\s>].*?(?=<table:table-row[\s>]|</table:table>)", re.DOTALL)
+_OPEN_CELL = re.compile(rb"<table:(?:covered-)?table-cell\b([^>]*)>")
+_OPEN_ROWS = re.compile(rb"""number-rows-repeated=["'](\d{1,9})""")
+_OPEN_COLUMNS = re.compile(rb"""number-columns-repeated=["'](\d{1,9})""")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,10 +66,12 @@ def read_sheet(path: Path, check: Callable[[int], None]) -> Sheet:
         data, remarks = _pack_again(path, check)
         with calamine.CalamineWorkbook.from_filelike(io.BytesIO(data)) as book:
             sheet = _only_sheet(path, book)
+            # An object of Python for each cell takes more than the reader's own.
+            check(_CELL_BYTES * sheet.height * sheet.width)
             cells = sheet.to_python(skip_empty_area=False)
             merged = sheet.merged_cell_ranges or []
             return Sheet(
-                rows=[list(map(_cell_text, row)) for row in cells],
+                rows=[list(map(cell_text, row)) for row in cells],
                 last_merged=max((end[0] for _, end in merged), default=-1),
                 remarks=remarks,
                 pointed={place for row in cells for place, each in enumerate(row) if type(each) is float and each % 1},
@@ -72,9 +80,8 @@ def read_sheet(path: Path, check: Callable[[int], None]) -> Sheet:
         raise
     # The reader's own words may quote entries, and it fails in many ways.
     except Exception as error:
-        raise unreadable(
-            path, f"cannot be read as an Excel workbook ({type(error).__name__}). Save it again."
-        ) from None
+        sentence = f"cannot be read as a workbook ({type(error).__name__}). Open it in Excel or LibreOffice"
+        raise unreadable(path, f"{sentence}, and save it as .xlsx.") from None
 
 
 def _only_sheet(path: Path, book: Any) -> Any:
@@ -96,7 +103,16 @@ def _only_sheet(path: Path, book: Any) -> Any:
 
 def _pack_again(path: Path, check: Callable[[int], None]) -> tuple[bytes, list[str]]:
     """Unpack a workbook within limits and pack it again, as sizes and places that a file states may be wrong."""
+    data = path.read_bytes()
+    if data.startswith(_OLD):
+        return data, []
     contents, n_unpacked = _unpack(path, check)
+    # An OpenDocument table repeats cells and rows, and a binary sheet may have a cell anywhere.
+    for name, content in contents.items():
+        if name == "content.xml":
+            check(n_unpacked + _CELL_BYTES * _open_cells(content))
+        elif name.endswith(".bin") and "sheet" in name:
+            check(n_unpacked + _CELL_BYTES * _binary_cells(content))
     # The shared texts are the member with most of them, whatever its name.
     strings = max(contents.values(), key=lambda content: len(_STRING.findall(content)), default=b"")
     lengths = np.diff([*(found.start() for found in _STRING.finditer(strings)), len(strings)])
@@ -122,8 +138,8 @@ def _unpack(path: Path, check: Callable[[int], None]) -> tuple[dict[str, bytes],
     n_unpacked = 0
     with zipfile.ZipFile(path) as packed:
         for member in packed.infolist():
-            # Pictures and programs are of no use here.
-            if not member.filename.lower().endswith((".xml", ".rels")):
+            # Pictures are of no use here.
+            if not member.filename.lower().endswith((".xml", ".rels", ".bin", "mimetype")):
                 continue
             parts = []
             with packed.open(member) as file:
@@ -152,6 +168,59 @@ def _grid_bytes(path: Path, content: bytes, lengths: NDArray[Any]) -> int:
     return _CELL_BYTES * n_columns * n_rows + int(uses[: len(lengths)] @ lengths[: len(uses)])
 
 
+def _open_cells(content: bytes) -> int:
+    """Return the number of cells of the grids of an OpenDocument table, up to the last ones with contents."""
+    n_cells = 0
+    for table in content.split(b"<table:table ")[1:]:
+        n_rows = 0
+        height = 0
+        width = 0
+        for row in _OPEN_ROW.findall(table):
+            repeated = _OPEN_ROWS.search(row[: row.index(b">")])
+            n_rows += int(repeated[1]) if repeated else 1
+            place = 0
+            for about in _OPEN_CELL.findall(row):
+                many = _OPEN_COLUMNS.search(about)
+                place += int(many[1]) if many else 1
+                # Formatted cells without contents fill up a sheet.
+                if b"value-type" in about:
+                    width = max(width, place)
+                    height = n_rows
+        n_cells += height * width
+    return n_cells
+
+
+def _binary_cells(content: bytes) -> int:
+    """Return the number of cells of the grid of a sheet of Excel's binary workbook (MS-XLSB, 2.1.4)."""
+    position = 0
+    row = 0
+    height = 0
+    width = 0
+    while position < len(content) - 1:
+        kind = content[position]
+        position += 1
+        if kind > 127:
+            kind += content[position] << 8
+            position += 1
+        size = 0
+        # Seven bits in each byte, the lowest first.
+        for shift in (0, 7, 14, 21):
+            part = content[position]
+            position += 1
+            size |= (part & 127) << shift
+            if part < 128:
+                break
+        number = int.from_bytes(content[position : position + 4], "little")
+        if kind == 0:
+            row = number
+        # 1 is a cell without contents.
+        elif 2 <= kind <= 11:
+            height = max(height, row + 1)
+            width = max(width, number + 1)
+        position += size
+    return height * width
+
+
 def _column_number(letters: bytes) -> int:
     """Return the number of a column, from 1, by its letters."""
     number = 0
@@ -160,13 +229,13 @@ def _column_number(letters: bytes) -> int:
     return number
 
 
-def _cell_text(entry: Any) -> str:
-    """Return a cell as the text that a file of text would hold."""
+def cell_text(entry: Any, *, exact: float = 1e15) -> str:
+    """Return a cell as the text that a file of text would hold; from `exact` on, whole numbers may be rounded."""
     if isinstance(entry, bool):
         return str(entry)
     if isinstance(entry, float):
-        # From 1e15 on, Excel rounds whole numbers.
-        if entry.is_integer() and abs(entry) < 1e15:
+        # Excel keeps 15 digits.
+        if entry.is_integer() and abs(entry) < exact:
             return str(int(entry))
         return repr(entry)
     if isinstance(entry, datetime) and entry.time() == time():
