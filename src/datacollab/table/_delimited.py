@@ -28,7 +28,7 @@ _MOST_TITLES = 50
 _BY_CONTENTS = {
     b"PAR1": "is a Parquet file by its contents. Let its name end in .parquet.",
     b"ARROW1": "is an Arrow file by its contents. Let its name end in .arrow.",
-    b"\x1f\x8b": "is compressed. Unpack it first.",
+    b"\x1f\x8b": "is compressed. Unpack it first; in R, write a table of .rds as .csv or .parquet.",
     b"PK\x03\x04": "is an Excel workbook or an archive by its contents. Let the name of a workbook end in .xlsx.",
     b"$FL": "is an SPSS file by its contents. Let its name end in .sav.",
     b"<stata_dta>": "is a Stata file by its contents. Let its name end in .dta.",
