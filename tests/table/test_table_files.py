@@ -180,7 +180,7 @@ WORDS = {
     "Parquet": (b"PAR1\x15\x04", "is a Parquet file by its contents. Let its name end in .parquet"),
     "Arrow": (b"ARROW1\0\0", "Let its name end in .arrow"),
     "a web page": (b"<html>" + SECRET.encode(), "is a web page or XML"),
-    "compressed": (b"\x1f\x8b\x08\0", "is compressed. Unpack it first."),
+    "compressed": (b"\x1f\x8b\x08\0", "is compressed. Unpack it first; in R"),
     "UTF-16 cut off": ("a,b\n1,2\n".encode("utf-16")[:-1], "begins as UTF-16 and is something else"),
     "UTF-32": ("a,b\n1,2\n".encode("utf-32"), ""),
     "empty": ("", "is empty."),
