@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..bundle import canonical_json, parse_json, write_atomically
+from ..bundle import canonical_pieces, parse_json, replaced
 from ..errors import ExchangeError
 from .log import locked
 from .table_codes import TableCoder, TableCodes
@@ -59,6 +59,10 @@ def joint_noise(entries: Iterable[LedgerEntry]) -> float:
     # Gaussian noise of several totals tells as much as one total with the sum of 1/s².
     spent = sum(entry.noise**-2 for entry in entries)
     return float(spent**-0.5) if spent else math.inf
+
+
+def _codes_text(codes: NDArray[np.uint16]) -> str:
+    return base64.b64encode(codes.astype(_CODE).tobytes()).decode()
 
 
 class Ledger:
@@ -202,12 +206,13 @@ class Ledger:
     def _write(self, entries: tuple[LedgerEntry, ...], closed: Collection[str]) -> None:
         listed = []
         for entry in entries:
-            codes = {name: each.astype(_CODE).tobytes() for name, each in entry.table.columns.items()}
-            columns = {name: base64.b64encode(each).decode() for name, each in codes.items()}
+            columns = dict(entry.table.columns)
             listed.append({**vars(entry), "table": {"n_rows": entry.table.n_rows, "columns": columns}})
-        # Sorted and canonical, so that a copy can be compared by its bytes.
         contents = {"format": _FORMAT, "format_version": _VERSION, "entries": listed, "closed": sorted(closed)}
-        write_atomically(self.path, canonical_json(contents) + b"\n", mode=0o600)
+        with replaced(self.path, mode=0o600) as file:
+            # Column by column: the text of a million rows takes more memory than all else.
+            file.writelines(canonical_pieces(contents, default=_codes_text))
+            file.write(b"\n")
         self.entries = entries
         self.closed = tuple(sorted(closed))
 

@@ -53,7 +53,8 @@ class TableCoder:
             if name not in parts and (before is None or name in before):
                 forms, numbers = self._plain_forms(column)
                 if before is not None or not _are_row_numbers(numbers):
-                    sealed = self._cipher.encryptor().update(forms.astype("<i8").tobytes())
+                    plain = np.ascontiguousarray(forms, dtype="<i8")
+                    sealed = self._cipher.encryptor().update(memoryview(plain).cast("B"))
                     codes = np.frombuffer(sealed, dtype="<u2")[::8].astype(np.uint16)
                     parts[name] = [*(before or {}).get(name, ()), codes]
         self._parts = parts
@@ -61,7 +62,11 @@ class TableCoder:
 
     def table(self) -> TableCodes:
         """Return the codes of all rows so far."""
-        return TableCodes(self._n_rows, {name: np.concatenate(each) for name, each in (self._parts or {}).items()})
+        parts = self._parts or {}
+        # Column by column, or all codes would be in memory twice.
+        for name, each in parts.items():
+            parts[name] = [np.concatenate(each)]
+        return TableCodes(self._n_rows, {name: whole for name, (whole,) in parts.items()})
 
     def _plain_forms(self, column: Any) -> tuple[NDArray[np.int64], FloatArray]:
         """Return the plain forms, shape (n_rows, 2), and the column's numbers; those within texts, if all are texts."""

@@ -303,14 +303,21 @@ class CommonMap:
         n_principal = self.principal.shape[1]
         linear = W[:n_principal] / (self.linear_scale * np.sqrt(2))
         constant = self.feature_mean @ W
+
+        def turn(Z: FloatArray) -> FloatArray:
+            v = Z @ linear
+            if expand is not None:
+                v += expand(Z)
+            v -= constant
+            return np.asarray(v)
+
+        expand = None
         if self.is_of_own_columns:
-            return lambda Z: np.asarray(Z @ linear - constant)
+            return turn
         kernel = Kernel(metric="rbf", parameters={"gamma": self.gamma})
         # Single precision would make two parties' maps differ by more than their witnesses may.
-        expand = kernel_expansion(
-            self.landmarks, self.root @ W[n_principal:] / np.sqrt(2), kernel, precision="float64"
-        )
-        return lambda Z: np.asarray(Z @ linear + expand(Z) - constant)
+        expand = kernel_expansion(self.landmarks, self.root @ W[n_principal:] / np.sqrt(2), kernel, precision="float64")
+        return turn
 
     def __repr__(self) -> str:
         return f"CommonMap(n_features={len(self.mean)}, n_components={self.n_components})"
@@ -332,7 +339,7 @@ def _normal_scores(column: FloatArray) -> tuple[FloatArray, FloatArray] | None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Finder:
-    """A column's scores, looked up in a grid of cells: the same as `numpy.interp` to the bit, in a third of its time."""
+    """A column's scores, looked up in a grid of cells: the same bits as `numpy.interp`, in a third of its time."""
 
     values: FloatArray
     scores: FloatArray

@@ -81,7 +81,7 @@ def _kind(path: Path) -> str:
 
 
 _ROWS_AT_ONCE = 2**14
-_CELLS_AT_ONCE = 2**21
+_CELLS_AT_ONCE = 2**20
 _OBJECT = 8
 """Bytes of a reference, which an object of Python takes at least."""
 _NAMELESS_INDEX = re.compile(r"__index_level_\d+__|level_\d+")
@@ -143,7 +143,8 @@ class _Arrow:
 
 def _open_arrow(file: BinaryIO, kind: str, batch_rows: int) -> _Arrow:
     if kind == "Parquet":
-        parquet = require("pyarrow.parquet", "tables").ParquetFile(file)
+        # Buffered beforehand, the whole file would be in memory.
+        parquet = require("pyarrow.parquet", "tables").ParquetFile(file, pre_buffer=False)
         about = parquet.metadata
         n_declared = sum(about.row_group(place).total_byte_size for place in range(about.num_row_groups))
         # Many rows of few columns, as every batch takes time for each column; few rows of many, which take memory.

@@ -29,11 +29,17 @@ from datacollab.steps.party import PartyFolder, make_mask_key
 from datacollab.table import Column
 
 from ..harness import markdown
+from ..pays.columns import Array
 
 FACTORS = 10
 PUBLIC = 1000
 BATCH = 50_000
 PARTIES = ("north", "south", "west")
+
+
+def widths(n_columns: int) -> Array:
+    """Return the widths of declared ranges: columns that are all alike would have another map."""
+    return 10.0 ** (np.arange(n_columns) % 4)
 
 
 def draw(n_rows: int, n_columns: int, seed: int) -> pa.Table:
@@ -42,6 +48,7 @@ def draw(n_rows: int, n_columns: int, seed: int) -> pa.Table:
     loadings = np.random.default_rng(0).normal(size=(FACTORS, n_columns))
     factors = random.normal(size=(n_rows, FACTORS))
     X = np.clip((factors @ loadings + random.normal(size=(n_rows, n_columns))) * 4 + 50, 0, 100)
+    X *= widths(n_columns) / 100
     ill = np.where(factors[:, 0] + random.normal(size=n_rows) > 0, "yes", "no")
     columns = {f"c{place}": X[:, place] for place in range(n_columns)}
     return pa.table({**columns, "ill": ill})
@@ -58,7 +65,10 @@ def write(root: Path, n_rows: int, n_columns: int, statistic: str) -> None:
     project = Project(
         name="speed",
         purpose="Measure.",
-        columns=tuple(Column(name=f"c{i}", kind="number", minimum=0.0, maximum=100.0) for i in range(n_columns)),
+        columns=tuple(
+            Column(name=f"c{place}", kind="number", minimum=0.0, maximum=width)
+            for place, width in enumerate(widths(n_columns).tolist())
+        ),
         task=Task(kind="classification", target="ill", classes=("no", "yes")),
         anchor=AnchorRecipe(method="sample", n_rows=PUBLIC, source="a register"),
         max_components=3,

@@ -181,7 +181,8 @@ def add_rows(
         if project.task.classes:
             targets.update(batch.target.tolist())
         step = max(1, math.ceil(batch.n_rows / _LOOKED_AT))
-        some.append(batch.X[::step])
+        # A view would keep the whole batch in memory.
+        some.append(batch.X[::step].copy())
     return AddedRows(
         sums=sums,
         hashed=np.concatenate(hashed),
