@@ -54,7 +54,7 @@ class TableCoder:
                 forms, numbers = self._plain_forms(column)
                 if before is not None or not _are_row_numbers(numbers):
                     plain = np.ascontiguousarray(forms, dtype="<i8")
-                    sealed = self._cipher.encryptor().update(memoryview(plain).cast("B"))
+                    sealed = self._cipher.encryptor().update(plain.ravel().view(np.uint8))
                     codes = np.frombuffer(sealed, dtype="<u2")[::8].astype(np.uint16)
                     parts[name] = [*(before or {}).get(name, ()), codes]
         self._parts = parts
@@ -188,6 +188,12 @@ class TableCodes:
     n_rows: int
     columns: Mapping[str, _Codes]
     """Shape (n_rows,) each, by name in small letters."""
+
+    def __add__(self, other: TableCodes) -> TableCodes:
+        """Return the codes of both tables' rows, in the columns that neither left out."""
+        both = [name for name in self.columns if name in other.columns]
+        columns = {name: np.concatenate([self.columns[name], other.columns[name]]) for name in both}
+        return TableCodes(self.n_rows + other.n_rows, columns)
 
     def n_different(self, other: TableCodes, fewest: int) -> int | None:
         """Return how many rows only one table has, equal rows as often as they occur; None if `fewest`, or all new.

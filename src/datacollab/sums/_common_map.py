@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -291,6 +292,10 @@ class CommonMap:
         v = self._turn(Z)
         v /= np.maximum(1.0, np.sqrt(np.einsum("ij,ij->i", v, v)))[:, None]
         return v
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the numbers of the map alone: workers make its functions again."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @cached_property
     def _finders(self) -> list[_Finder | None]:

@@ -43,7 +43,8 @@ class IsolatedRows:
     """
 
     def __init__(self, statistic: RidgeSums, n_parties: int) -> None:
-        self._statistic = statistic
+        self.statistic = statistic
+        self.n_parties = n_parties
         self._others = n_parties - 1
         self._sums: FloatArray = np.zeros(statistic.n_numbers)
         self._kept = list[tuple[FloatArray, NDArray[Any]]]()
@@ -54,16 +55,16 @@ class IsolatedRows:
 
     def part(self, v: FloatArray, y: ArrayLike) -> FloatArray:
         """Return `RidgeSums.part` of some rows, and remember those that may stand alone."""
-        added = self._statistic.part(v, y)
+        added = self.statistic.part(v, y)
         self._sums += added
         self._n_rows += len(v)
         # Without noise all targets can be read, and shortening does not help.
-        if len(v) and self._statistic.noise:
+        if len(v) and self.statistic.noise:
             self._keep(v, np.asarray(y))
         if sum(rows.size for rows, _ in self._kept) > self._most_kept:
             # Moments of half of the rows tell nearly as well which ones to drop.
             if self._moments is None or self._n_rows >= 2 * self._n_in_moments:
-                self._moments = _Moments(self._statistic, self._sums, self._others)
+                self._moments = _Moments(self.statistic, self._sums, self._others)
                 self._n_in_moments = self._n_rows
             rows, target = self._rows()
             self._kept = []
@@ -71,6 +72,13 @@ class IsolatedRows:
             # Rows that stay are not looked at again with every batch.
             self._most_kept = max(_MOST_KEPT, 2 * sum(each.size for each, _ in self._kept))
         return added
+
+    def add(self, other: IsolatedRows) -> None:
+        """Take the rows of another part of the party's rows into account."""
+        self._sums = self._sums + other._sums
+        self._n_rows += other._n_rows
+        # What its own moments dropped cannot stand alone among more rows either.
+        self._kept = [*self._kept, *other._kept]
 
     def _keep(self, v: FloatArray, y: NDArray[Any]) -> None:
         """Remember those rows that may stand alone, as far as moments of earlier rows tell."""
@@ -83,7 +91,7 @@ class IsolatedRows:
 
     def shorten(self, v: FloatArray) -> FloatArray:
         """Return some of the rows, each shortened that stands alone; usual rows are the same bit for bit."""
-        moments = _Moments(self._statistic, self._sums, self._others)
+        moments = _Moments(self.statistic, self._sums, self._others)
         is_alone = moments.h(v) > _h_beyond(moments.usual)
         shortened = v.copy()
         shortened[is_alone] = moments.shorten(v[is_alone])
@@ -92,11 +100,11 @@ class IsolatedRows:
     def correction(self) -> tuple[FloatArray, int]:
         """Return the difference of the sums over shortened rows to the parts, and how many rows stand alone."""
         if not self._kept:
-            return np.zeros(self._statistic.n_numbers), 0
+            return np.zeros(self.statistic.n_numbers), 0
         v, y = self._rows()
         shortened = self.shorten(v)
         is_alone = (shortened != v).any(axis=1)
-        part = self._statistic.part
+        part = self.statistic.part
         less = part(v[is_alone], y[is_alone])
         return part(shortened[is_alone], y[is_alone]) - less, int(is_alone.sum())
 
