@@ -54,7 +54,7 @@ class TableCoder:
                 forms, numbers = self._plain_forms(column)
                 if before is not None or not _are_row_numbers(numbers):
                     plain = np.ascontiguousarray(forms, dtype="<i8")
-                    sealed = self._cipher.encryptor().update(plain.ravel().view(np.uint8))
+                    sealed = self._cipher.encryptor().update(plain.ravel().data.cast("B"))
                     codes = np.frombuffer(sealed, dtype="<u2")[::8].astype(np.uint16)
                     parts[name] = [*(before or {}).get(name, ()), codes]
         self._parts = parts
@@ -161,7 +161,7 @@ def _digits(numbers: FloatArray) -> NDArray[np.int64]:
     digits = np.rint(scaled).astype(np.int64)
     # Nines that were rounded up are the digits of a power of ten.
     digits[np.abs(digits) == 10**_N_DIGITS] //= 10
-    return digits
+    return np.asarray(digits)
 
 
 def _are_row_numbers(numbers: FloatArray) -> bool:

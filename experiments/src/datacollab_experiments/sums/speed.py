@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 import datacollab
 from datacollab.agreement import AnchorRecipe, Project, Sharing, Task, make_anchor, project_text, seal_anchor
 from datacollab.bundle import KeyPair
+from datacollab.by_sums.party import PreparedSum
 from datacollab.steps.party import PartyFolder, make_mask_key
 from datacollab.table import Column
 
@@ -39,7 +40,7 @@ PARTIES = ("north", "south", "west")
 
 def widths(n_columns: int) -> Array:
     """Return the widths of declared ranges: columns that are all alike would have another map."""
-    return 10.0 ** (np.arange(n_columns) % 4)
+    return np.asarray(10.0 ** (np.arange(n_columns) % 4), dtype=np.float64)
 
 
 def draw(n_rows: int, n_columns: int, seed: int) -> pa.Table:
@@ -96,7 +97,9 @@ def share(root: Path, sums: Path | None) -> None:
     if sums is None:
         party.share(root / "table.parquet", approve=lambda summary: "me")
     else:
-        np.save(sums, party.prepare(root / "table.parquet").part)
+        prepared = party.prepare(root / "table.parquet")
+        assert isinstance(prepared, PreparedSum)
+        np.save(sums, prepared.part)
     used = resource.getrusage(resource.RUSAGE_SELF)
     print(json.dumps({"cpu": used.ru_utime + used.ru_stime, "memory": 1024 * used.ru_maxrss}))
 

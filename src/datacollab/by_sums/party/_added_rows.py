@@ -164,7 +164,7 @@ def check_part(part: AddedRows, message: bytes) -> None:
 class PartMaker:
     """Makes parts of a party's sums where its rows are, such as on the workers of a cluster.
 
-    It travels to workers by pickle, with the common map, the ledger's key and the secret that deals rows to groups:
+    It travels to workers whole, with the common map, the ledger's key and the secret that deals rows to groups:
     the party's own computers alone may have it.  Parts hold sums, keyed codes of entries, and a sample of rows, which
     stay with the party as its rows do.
     """
