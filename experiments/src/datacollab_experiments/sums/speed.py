@@ -5,27 +5,34 @@ model's common map, or for a description.  Every share is a fresh process on a f
 the peak are those of the whole process, imports included.  With `--beside SRC`, the sources of another version share
 the same file in turn, and the sums of both are compared.
 
+With `--workers 1 2`, processes of Dask make the sums in parts instead.
+
     python -m datacollab_experiments.sums.speed [--rows 1000000] [--columns 50] [--pairs 5] [--beside SRC]
 """
 
 import argparse
+import functools
 import json
+import operator
 import os
 import resource
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
+import dask
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from distributed import Client, LocalCluster
 
 import datacollab
 from datacollab.agreement import AnchorRecipe, Project, Sharing, Task, make_anchor, project_text, seal_anchor
 from datacollab.bundle import KeyPair
-from datacollab.by_sums.party import PreparedSum
+from datacollab.by_sums.party import AddedRows, PartMaker, PreparedSum
 from datacollab.steps.party import PartyFolder, make_mask_key
 from datacollab.table import Column
 
@@ -144,6 +151,30 @@ def compare(root: Path, options: argparse.Namespace) -> list[str]:
     return line
 
 
+def part_of_file(maker: PartMaker, path: Path, group: int) -> AddedRows:
+    """Return the part of one group of rows of a Parquet file, on a worker."""
+    return maker.part(pq.ParquetFile(path).read_row_group(group))
+
+
+def time_workers(root: Path, n_workers: int) -> float:
+    """Return seconds on the clock in which so many processes of Dask make the table's parts and add them up."""
+    table = root / "table.parquet"
+    maker = PartyFolder(root / PARTIES[0]).part_maker()
+    groups = range(pq.ParquetFile(table).metadata.num_row_groups)
+    with (
+        LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        # The first part loads code, on each worker.
+        client.run(part_of_file, maker, table, 0)
+        start = time.perf_counter()
+        parts = [dask.delayed(part_of_file)(dask.delayed(maker), table, group) for group in groups]
+        total = client.compute(dask.delayed(functools.reduce)(operator.add, parts)).result()
+        seconds = time.perf_counter() - start
+    assert len(total.hashed) == pq.ParquetFile(table).metadata.num_rows
+    return seconds
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog=f"python -m {__package__}.speed", description=str(__doc__).splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
@@ -152,11 +183,18 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1, help="threads of BLAS")
     parser.add_argument("--beside", type=Path, help="src of another version, which shares in turn")
+    parser.add_argument("--workers", type=int, nargs="+", help="make parts on so many processes of Dask instead")
     parser.add_argument("--share", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--sums", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.share is not None:
         share(options.share, options.sums)
+        return
+    if options.workers:
+        with tempfile.TemporaryDirectory() as folder:
+            write(Path(folder), options.rows, options.columns, options.statistic)
+            lines = [[f"{n}", f"{time_workers(Path(folder), n):.1f}"] for n in options.workers]
+        print(markdown(["workers", "clock, s"], lines, numbers=True))
         return
     header = ["rows", "columns", "statistic", "CPU s", "GiB"]
     if options.beside is not None:
