@@ -1,5 +1,7 @@
 """Blocks of Python that are no doctests, as they stand in the documents, where there is what they speak of."""
 
+import functools
+import operator
 from dataclasses import replace
 from unittest import mock
 
@@ -20,6 +22,7 @@ from datacollab_experiments.paper import read_results
 
 BEGINNINGS = {
     "from dask.distributed import Client": "cluster.md",
+    "parts = [dask.delayed(maker.part)": "cluster.md",
     "from sklearn.ensemble import HistGradientBoostingClassifier": "exchange-rows.md",
     'with joblib.parallel_config(backend="dask"):': "experiments.md",
     "import datacollab as dc\nimport torch": "gpu.md",
@@ -80,6 +83,21 @@ def test_a_fit_on_a_cluster(monkeypatch, dask_client):
     alone = dc.KTI(16, solver="nystroem").fit(views, y=latent[:, 0])
     assert_allclose(found["integrator"].objective_, alone.objective_, rtol=1e-6)
     assert_allclose(found["collaboration"].integrator_.objective_, alone.objective_, rtol=1e-6)
+
+
+def test_sums_of_a_party_on_a_cluster():
+    """With whole numbers in place of parts: `tests/by_sums` adds parts up."""
+    dask = pytest.importorskip("dask")
+    frame = mock.Mock(to_delayed=lambda: [dask.delayed(each) for each in (range(3), range(5))])
+    given = {
+        "maker": mock.Mock(part=sum),
+        "folder": mock.Mock(),
+        "approve": None,
+        "functools": functools,
+        "operator": operator,
+    }
+    run("parts = [dask.delayed(maker.part)", dask=dask, frame=frame, **given)
+    given["folder"].share.assert_called_once_with(13, approve=None)
 
 
 def test_an_analyst_of_files_in_python():

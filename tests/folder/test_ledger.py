@@ -4,15 +4,17 @@ import base64
 import json
 import math
 from collections import Counter
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 
 from datacollab.errors import ExchangeError
-from datacollab.folder.ledger import Ledger, LedgerEntry, joint_noise
+from datacollab.folder.ledger import Ledger, LedgerEntry, RowKeys, joint_noise
 from datacollab.folder.table_codes import TableCoder
 from datacollab.study import CategoryColumn, Counts
 from datacollab.table._values import MISSING_WORDS
@@ -48,7 +50,7 @@ def enter(ledger, table, number, noise=0.1, void=(), statistic="ridge regression
         noise=noise,
         agreement=f"run {number}",
         parties={f"party {place}": key for place, key in enumerate(parties)},
-        table=coded(table, key=ledger._key),
+        table=coded(table, key=ledger.row_keys.key),
     )
     ledger.enter(total, fewest=fewest, void=void)
 
@@ -154,6 +156,23 @@ def test_rows_are_not_in_it_and_cannot_be_guessed_without_the_key(ledger, rows, 
     assert coded(rows).n_different(other.entries[0].table, 20) is None
     assert len(kept) == 2 * rows.size, "two bytes each: no code names its entry, not even with the key"
     assert ledger.path.stat().st_mode & 0o077 == 0
+
+
+def test_rows_have_one_hash_if_they_are_equal_and_with_another_key_another(rng):
+    # Whole numbers end in zeros, which a product alone would keep.
+    table = np.unique(rng.integers(-5, 6, size=(5000, 4)), axis=0).astype(float)
+    keys = RowKeys(bytes(32))
+    hashes = keys.fingerprints(table)
+    assert len(np.unique(hashes)) == len(table)
+    assert_array_equal(keys.fingerprints(np.where(table == 0, -0.0, table)[::-1]), hashes[::-1])
+    assert not np.isin(hashes, RowKeys(bytes([1] * 32)).fingerprints(table)).any()
+
+
+@pytest.mark.parametrize("power", [-200, -3, 1, 200])
+def test_digits_have_one_code_wherever_their_point_is(rng, power):
+    numbers = [Decimal(int(each)) for each in [*rng.integers(1, 10**12, size=300), 999999999999, 10**12, 1, 3]]
+    moved = [float(each.scaleb(power)) for each in numbers]
+    assert coded({"a": [float(each) for each in numbers]}).n_different(coded({"a": moved}), 1) == 0
 
 
 WRITINGS = {

@@ -46,9 +46,10 @@ def test_no_anchor_magnifies_a_number_more_than_ten_times(width, seed):
     assert (np.diff(scores) <= 10 * np.diff(values) * (1 + 1e-9) + 1e-12).all()
 
 
-def test_numbers_and_their_normal_scores_weigh_half_each(rng):
+@pytest.mark.parametrize("spread", [1, 6], ids=["usual", "many values in one cell"])
+def test_numbers_and_their_normal_scores_weigh_half_each(rng, spread):
     """The map is that of columns which have both, taken as they are."""
-    A, X = (np.column_stack([np.exp(rng.normal(size=(n, 3))), rng.integers(2, size=n)]) for n in (200, 30))
+    A, X = (np.column_stack([np.exp(spread * rng.normal(size=(n, 3))), rng.integers(2, size=n)]) for n in (200, 30))
     common = CommonMap.from_anchor(A, SECRET)
     both_A, both_X = (
         np.column_stack(

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from operator import itemgetter
 from typing import Any, NoReturn
 
@@ -38,7 +38,16 @@ def canonical_json(value: Any) -> bytes:
     '{"a":"é","b":[1,2.5]}'
     """
     _check_keys(value)
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    return json.dumps(value, **_CANONICAL).encode()
+
+
+def canonical_pieces(value: Any, *, default: Callable[[Any], Any]) -> Iterator[bytes]:
+    """Yield the same piece by piece; `default` makes JSON of anything else, when its place has come."""
+    _check_keys(value)
+    return (piece.encode() for piece in json.JSONEncoder(**_CANONICAL, default=default).iterencode(value))
+
+
+_CANONICAL: dict[str, Any] = {"sort_keys": True, "separators": (",", ":"), "ensure_ascii": False, "allow_nan": False}
 
 
 def _check_keys(value: Any) -> None:

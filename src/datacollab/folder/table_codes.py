@@ -48,11 +48,13 @@ class TableCoder:
         """Code the next rows of a data frame as it was read; of columns with one name the first counts."""
         before = self._parts
         parts = dict[str, list[_Codes]]()
-        for place, name in enumerate(map(_plain_text, frame.columns)):
+        # A frame gives its columns by their places much faster in a row than one by one.
+        for name, (_, column) in zip(map(_plain_text, frame.columns), frame.items(), strict=True):
             if name not in parts and (before is None or name in before):
-                forms, numbers = self._plain_forms(frame.iloc[:, place])
+                forms, numbers = self._plain_forms(column)
                 if before is not None or not _are_row_numbers(numbers):
-                    sealed = self._cipher.encryptor().update(forms.astype("<i8").tobytes())
+                    plain = np.ascontiguousarray(forms, dtype="<i8")
+                    sealed = self._cipher.encryptor().update(plain.ravel().data.cast("B"))
                     codes = np.frombuffer(sealed, dtype="<u2")[::8].astype(np.uint16)
                     parts[name] = [*(before or {}).get(name, ()), codes]
         self._parts = parts
@@ -60,12 +62,27 @@ class TableCoder:
 
     def table(self) -> TableCodes:
         """Return the codes of all rows so far."""
-        return TableCodes(self._n_rows, {name: np.concatenate(each) for name, each in (self._parts or {}).items()})
+        parts = self._parts or {}
+        # Column by column, or all codes would be in memory twice.
+        for name, each in parts.items():
+            parts[name] = [np.concatenate(each)]
+        return TableCodes(self._n_rows, {name: whole for name, (whole,) in parts.items()})
 
     def _plain_forms(self, column: Any) -> tuple[NDArray[np.int64], FloatArray]:
         """Return the plain forms, shape (n_rows, 2), and the column's numbers; those within texts, if all are texts."""
         pandas = require("pandas", "cli")
         kind = column.dtype.kind
+        if column.dtype == np.float64:
+            numbers = column.to_numpy()
+            return _number_forms(numbers), numbers
+        if isinstance(column.dtype, pandas.StringDtype | pandas.CategoricalDtype):
+            places, found = pandas.factorize(column.astype(object))
+            has_gaps = bool((places < 0).any())
+            entries = pandas.Series([*found, *[None] * has_gaps], dtype=object)
+            if 2 * len(entries) < len(column):
+                # Each text once; a missing entry has the last place.
+                forms, numbers = self._plain_forms(entries)
+                return forms[places], numbers[places]
         # Dates and complex numbers are texts, and so are short floats: 0.1 would become 0.10000000149.
         if kind in "Mmc" or (kind == "f" and column.dtype.itemsize < 8):
             column = column.astype(str)
@@ -73,7 +90,7 @@ class TableCoder:
         if column.dtype.kind not in "biuf":
             entries = column.astype(object)
         numbers = _as_numbers(entries)
-        forms = np.stack([_digits(numbers), np.where(np.isnan(numbers), _MISSING, _NUMBER)], axis=1)
+        forms = _number_forms(numbers)
         others = np.flatnonzero(np.isnan(numbers) & column.notna().to_numpy())
         if others.size:
             places, found = pandas.factorize(column.iloc[others].map(str).astype(object))
@@ -104,13 +121,47 @@ def _as_numbers(column: Any) -> FloatArray:
     return np.asarray(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
+def _number_forms(numbers: FloatArray) -> NDArray[np.int64]:
+    forms = np.empty((len(numbers), 2), dtype=np.int64)
+    forms[:, 0] = _digits(numbers)
+    forms[:, 1] = np.where(np.isnan(numbers), _MISSING, _NUMBER)
+    return forms
+
+
+_N_DIGITS = 13
+_LEAST_POWER = -290
+
+
+def _decimal_scales() -> tuple[FloatArray, FloatArray]:
+    """Return for each binary exponent of a float64 the power of ten within its numbers, and factors to 13 digits.
+
+    The factors, shape (2048, 2), are for numbers below that power of ten, and from it on.
+    """
+    powers = np.full(2048, np.inf)
+    factors = np.zeros((2048, 2))
+    for place in range(1, 2047):
+        least = 2.0 ** (place - 1023)
+        exponent = int(f"{least:e}".partition("e")[2])
+        if exponent > _LEAST_POWER:
+            factors[place] = [float(f"1e{_N_DIGITS - 1 - each}") for each in (exponent, exponent + 1)]
+            powers[place] = float(f"1e{exponent + 1}")
+    return powers, factors
+
+
+_POWERS, _FACTORS = _decimal_scales()
+
+
 def _digits(numbers: FloatArray) -> NDArray[np.int64]:
     """Return the first 13 digits of each number with its sign; 0 if it is 0, too small, or none."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        powers = np.floor(np.log10(np.abs(numbers)))
-    has_digits = np.isfinite(powers) & (powers > -290)
-    scale = 10.0 ** (12 - np.where(has_digits, powers, 0.0))
-    return np.rint(np.where(has_digits, numbers, 0.0) * scale).astype(np.int64)
+    numbers = np.ascontiguousarray(numbers, dtype=np.float64)
+    # The exponent tells the factor but for one power of ten; logarithms would take most of a share's time.
+    exponents = (numbers.view(np.int64) >> 52) & 2047
+    places = 2 * exponents + (np.abs(numbers) >= _POWERS[exponents])
+    scaled = np.where(exponents < 2047, numbers, 0.0) * _FACTORS.ravel()[places]
+    digits = np.rint(scaled).astype(np.int64)
+    # Nines that were rounded up are the digits of a power of ten.
+    digits[np.abs(digits) == 10**_N_DIGITS] //= 10
+    return np.asarray(digits)
 
 
 def _are_row_numbers(numbers: FloatArray) -> bool:
@@ -137,6 +188,12 @@ class TableCodes:
     n_rows: int
     columns: Mapping[str, _Codes]
     """Shape (n_rows,) each, by name in small letters."""
+
+    def __add__(self, other: TableCodes) -> TableCodes:
+        """Return the codes of both tables' rows, in the columns that neither left out."""
+        both = [name for name in self.columns if name in other.columns]
+        columns = {name: np.concatenate([self.columns[name], other.columns[name]]) for name in both}
+        return TableCodes(self.n_rows + other.n_rows, columns)
 
     def n_different(self, other: TableCodes, fewest: int) -> int | None:
         """Return how many rows only one table has, equal rows as often as they occur; None if `fewest`, or all new.

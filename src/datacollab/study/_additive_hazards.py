@@ -137,6 +137,7 @@ class AdditiveHazards(Statistic):
     )
     # Rows and events.
     own_copies: ClassVar[float] = 0.35
+    keeps_rows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_time(self.time, "AdditiveHazards")

@@ -120,6 +120,7 @@ class _RegressionRound(Statistic):
     before: RoundsSoFar | None = None
 
     is_alone: ClassVar[bool] = True
+    keeps_rows: ClassVar[bool] = True
     of_ratios: ClassVar[str]
     _has_others: ClassVar[bool]
     """Whether rows without the outcome are as many as outcomes may be."""

@@ -303,6 +303,7 @@ class Survival(Statistic):
     )
     # The noise in all its rows is about twice that of other counts.
     own_copies: ClassVar[float] = 0.5
+    keeps_rows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_time(self.time, "Survival")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -13,7 +16,7 @@ from scipy.special import ndtri
 
 from .._typing import FloatArray
 from ..errors import AnchorError
-from ..linalg import Kernel
+from ..linalg import Kernel, kernel_expansion
 from ._recommended import MOST_COLUMNS, MOST_COMPONENTS
 from ._words import key_stream, standard_normal
 
@@ -47,6 +50,9 @@ _RANK = 1e-6
 # Singular values that differ by a smaller part of the largest one are kept, or dropped, together: which directions
 # belong to each of them, rounding decides.
 _TIED = 1e-5
+# Cells for each value of the anchor in which a number is looked up, and values in one from which on it is searched for.
+_CELLS = 4
+_MOST_IN_CELL = 16
 _N_WITNESSES = 8
 _N_WITNESS_ROWS = 100
 _WITNESS_UNIT = 1e-12
@@ -170,12 +176,13 @@ class CommonMap:
         if not as_they_are:
             scores = [_normal_scores(column) for column in A.T]
             least_share = _LEAST_SHARE
-        ranked = _score(A, scores)
+        finders = [None if known is None else _Finder.prepare(*known) for known in scores]
+        ranked = _score(A, finders)
         # The anchor's order, which its maker chose, decides nothing.
         by_secret = np.argsort(key_stream(_derive_key(secret, b"folds"), len(A)))
         if n_columns and _share_of_principal(ranked[by_secret]) < least_share:
             return cls._of_own_columns(ranked, secret, scores, n_columns)._with_witnesses(anchor, secret)
-        A = _add_scores(A, scores)
+        A = _add_scores(A, finders)
         A = np.vstack([A, _between(A, secret, n_rows - len(A))])
         # z: principal components of columns that are clipped, so that no entry reaches far.
         mean = A.mean(axis=0)
@@ -279,11 +286,43 @@ class CommonMap:
         # Squares of larger numbers would overflow.
         known = np.clip(np.asarray(X, dtype=np.float64), -_FARTHEST, _FARTHEST)
         score = _score if self.is_of_own_columns else _add_scores
-        rows = score(known, self.scores) - self.mean
-        Z = np.clip(rows, -self.clip, self.clip) @ self.principal
-        F = _features(Z, self.linear_scale, self.landmarks, self.root, self.gamma)
-        v = (F - self.feature_mean) @ self.directions / self.length
-        return np.asarray(v / np.maximum(1.0, np.linalg.norm(v, axis=1, keepdims=True)))
+        rows = score(known, self._finders)
+        rows -= self.mean
+        Z = np.clip(rows, -self.clip, self.clip, out=rows) @ self.principal
+        v = self._turn(Z)
+        v /= np.maximum(1.0, np.sqrt(np.einsum("ij,ij->i", v, v)))[:, None]
+        return v
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the numbers of the map alone: workers make its functions again."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @cached_property
+    def _finders(self) -> list[_Finder | None]:
+        return [None if known is None else _Finder.prepare(*known) for known in self.scores]
+
+    @cached_property
+    def _turn(self) -> Callable[[FloatArray], FloatArray]:
+        """Return the function from z to v before it is shortened; R and W are multiplied once, not with every row."""
+        W = self.directions / self.length
+        n_principal = self.principal.shape[1]
+        linear = W[:n_principal] / (self.linear_scale * np.sqrt(2))
+        constant = self.feature_mean @ W
+
+        def turn(Z: FloatArray) -> FloatArray:
+            v = Z @ linear
+            if expand is not None:
+                v += expand(Z)
+            v -= constant
+            return np.asarray(v)
+
+        expand = None
+        if self.is_of_own_columns:
+            return turn
+        kernel = Kernel(metric="rbf", parameters={"gamma": self.gamma})
+        # Single precision would make two parties' maps differ by more than their witnesses may.
+        expand = kernel_expansion(self.landmarks, self.root @ W[n_principal:] / np.sqrt(2), kernel, precision="float64")
+        return turn
 
     def __repr__(self) -> str:
         return f"CommonMap(n_features={len(self.mean)}, n_components={self.n_components})"
@@ -303,21 +342,62 @@ def _normal_scores(column: FloatArray) -> tuple[FloatArray, FloatArray] | None:
     return values, np.concatenate([[0.0], np.cumsum(climbs)])
 
 
-def _score(X: FloatArray, scores: list[tuple[FloatArray, FloatArray] | None]) -> FloatArray:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Finder:
+    """A column's scores, looked up in a grid of cells: the same bits as `numpy.interp`, in a third of its time."""
+
+    values: FloatArray
+    scores: FloatArray
+    slopes: FloatArray
+    """From each value to the next one; 0 from the last one on."""
+    following: FloatArray
+    """The value after each."""
+    first: NDArray[np.intp]
+    """The last value below each cell, or the first of all; empty where so many share a cell that a search is faster."""
+    cells_per_unit: float
+
+    @classmethod
+    def prepare(cls, values: FloatArray, scores: FloatArray) -> _Finder:
+        n_cells = _CELLS * len(values)
+        first = np.empty(0, dtype=np.intp)
+        per_unit = (n_cells - 1) / float(values[-1] - values[0])
+        # Numbers that differ by next to nothing have no cells.
+        if per_unit < np.inf:
+            cells = ((values - values[0]) * per_unit).astype(np.intp)
+            if np.bincount(cells).max() <= _MOST_IN_CELL:
+                first = np.maximum(np.searchsorted(cells, np.arange(n_cells)) - 1, 0)
+        slopes = np.append(np.diff(scores) / np.diff(values), 0.0)
+        return cls(values, scores, slopes, np.append(values[1:], np.inf), first, per_unit)
+
+    def __call__(self, numbers: FloatArray) -> FloatArray:
+        if not len(self.first):
+            return np.interp(numbers, self.values, self.scores)
+        within = np.clip(numbers, self.values[0], self.values[-1])
+        place = self.first[((within - self.values[0]) * self.cells_per_unit).astype(np.intp)]
+        while (is_later := within >= self.following[place]).any():
+            place += is_later
+        return np.asarray(self.slopes[place] * (within - self.values[place]) + self.scores[place])
+
+
+def _score(X: FloatArray, finders: list[_Finder | None]) -> FloatArray:
     """Return rows with normal scores in place of numbers; values between those of the anchor lie on a line."""
     made = X.copy()
-    for place, known in enumerate(scores):
-        if known is not None:
-            made[:, place] = np.interp(X[:, place], *known)
+    for place, finder in enumerate(finders):
+        if finder is not None:
+            made[:, place] = finder(X[:, place])
     return made
 
 
-def _add_scores(X: FloatArray, scores: list[tuple[FloatArray, FloatArray] | None]) -> FloatArray:
+def _add_scores(X: FloatArray, finders: list[_Finder | None]) -> FloatArray:
     """Return rows with the normal scores of numbers beside them; a number and its score weigh half each."""
-    numbers = [place for place, known in enumerate(scores) if known is not None]
-    kept = X.copy()
-    kept[:, numbers] *= _HALF
-    return np.hstack([kept, _HALF * _score(X, scores)[:, numbers]])
+    numbers = [place for place, finder in enumerate(finders) if finder is not None]
+    made = np.hstack([X, X[:, numbers]])
+    made[:, numbers] *= _HALF
+    for place, number in enumerate(numbers, start=X.shape[1]):
+        finder = finders[number]
+        assert finder is not None
+        made[:, place] = _HALF * finder(X[:, number])
+    return made
 
 
 def _share_of_principal(A: FloatArray) -> float:

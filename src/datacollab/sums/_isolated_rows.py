@@ -25,8 +25,8 @@ from ._ridge_sums import RidgeSums
 _MOST_BEYOND = 0.05
 # τ / s²: the noise of S_xy has the variance 2 s², and the indicator of one of two equally frequent classes 1/4.
 _NOISE = 8.0
-# Numbers of mapped rows in memory (33 MB) from which on rows are dropped that cannot stand alone any more.
-_MOST_KEPT = 2**22
+# Numbers of mapped rows in memory (8 MB) from which on rows are dropped that cannot stand alone any more.
+_MOST_KEPT = 2**20
 
 
 class IsolatedRows:
@@ -43,33 +43,55 @@ class IsolatedRows:
     """
 
     def __init__(self, statistic: RidgeSums, n_parties: int) -> None:
-        self._statistic = statistic
+        self.statistic = statistic
+        self.n_parties = n_parties
         self._others = n_parties - 1
         self._sums: FloatArray = np.zeros(statistic.n_numbers)
         self._kept = list[tuple[FloatArray, NDArray[Any]]]()
         self._most_kept = _MOST_KEPT
+        self._n_rows = 0
+        self._moments: _Moments | None = None
+        self._n_in_moments = 0
 
     def part(self, v: FloatArray, y: ArrayLike) -> FloatArray:
         """Return `RidgeSums.part` of some rows, and remember those that may stand alone."""
-        added = self._statistic.part(v, y)
+        added = self.statistic.part(v, y)
         self._sums += added
+        self._n_rows += len(v)
         # Without noise all targets can be read, and shortening does not help.
-        if len(v) and self._statistic.noise:
-            self._kept.append((v, np.asarray(y)))
+        if len(v) and self.statistic.noise:
+            self._keep(v, np.asarray(y))
         if sum(rows.size for rows, _ in self._kept) > self._most_kept:
-            moments = _Moments(self._statistic, self._sums, self._others)
-            # With more rows, h plus the variance of their mean can only fall.
-            least = _h_beyond(0.0) - moments.variance_of_mean
+            # Moments of half of the rows tell nearly as well which ones to drop.
+            if self._moments is None or self._n_rows >= 2 * self._n_in_moments:
+                self._moments = _Moments(self.statistic, self._sums, self._others)
+                self._n_in_moments = self._n_rows
             rows, target = self._rows()
-            is_above = moments.h(rows) > least
-            self._kept = [(rows[is_above], target[is_above])]
+            self._kept = []
+            self._keep(rows, target)
             # Rows that stay are not looked at again with every batch.
-            self._most_kept = max(_MOST_KEPT, 2 * self._kept[0][0].size)
+            self._most_kept = max(_MOST_KEPT, 2 * sum(each.size for each, _ in self._kept))
         return added
+
+    def add(self, other: IsolatedRows) -> None:
+        """Take the rows of another part of the party's rows into account."""
+        self._sums = self._sums + other._sums
+        self._n_rows += other._n_rows
+        # What its own moments dropped cannot stand alone among more rows either.
+        self._kept = [*self._kept, *other._kept]
+
+    def _keep(self, v: FloatArray, y: NDArray[Any]) -> None:
+        """Remember those rows that may stand alone, as far as moments of earlier rows tell."""
+        if self._moments is not None:
+            # With more rows, h plus the variance of their mean can only fall.
+            is_above = self._moments.may_exceed(v, _h_beyond(0.0) - self._moments.variance_of_mean)
+            v = v[is_above]
+            y = y[is_above]
+        self._kept.append((v, y))
 
     def shorten(self, v: FloatArray) -> FloatArray:
         """Return some of the rows, each shortened that stands alone; usual rows are the same bit for bit."""
-        moments = _Moments(self._statistic, self._sums, self._others)
+        moments = _Moments(self.statistic, self._sums, self._others)
         is_alone = moments.h(v) > _h_beyond(moments.usual)
         shortened = v.copy()
         shortened[is_alone] = moments.shorten(v[is_alone])
@@ -78,11 +100,11 @@ class IsolatedRows:
     def correction(self) -> tuple[FloatArray, int]:
         """Return the difference of the sums over shortened rows to the parts, and how many rows stand alone."""
         if not self._kept:
-            return np.zeros(self._statistic.n_numbers), 0
+            return np.zeros(self.statistic.n_numbers), 0
         v, y = self._rows()
         shortened = self.shorten(v)
         is_alone = (shortened != v).any(axis=1)
-        part = self._statistic.part
+        part = self.statistic.part
         less = part(v[is_alone], y[is_alone])
         return part(shortened[is_alone], y[is_alone]) - less, int(is_alone.sum())
 
@@ -110,6 +132,26 @@ class _Moments:
     def h(self, v: FloatArray) -> FloatArray:
         """Return how well each row's target is read, shape (n_rows,); see the head of this file."""
         return self._h_after(self._apart(v), 0.0)
+
+    def may_exceed(self, v: FloatArray, least: float) -> NDArray[np.bool_]:
+        """Return which rows may have an h above `least`, from the few directions in which the others vary little.
+
+        In the other directions a row counts as if the others varied as little as they do in any of these, which is no
+        less than its h.
+        """
+        # h = q / (1 - weight q) grows with q = wᵀ M⁻¹ w.
+        most_q = least / (1 + self._weight * least)
+        mean = self._mean
+        squares = self._factor**2 * (np.einsum("ij,ij->i", v, v) - 2 * v @ mean + mean @ mean)
+        # As many directions as leave at most half of the bound to the others, for the longest row.
+        n_few = int(np.searchsorted(self._e, 2 * squares.max(initial=0.0) / most_q))
+        few = self._factor * self._U[:, :n_few]
+        w = v @ few - mean @ few
+        q = np.square(w) @ (1 / self._e[:n_few])
+        if n_few < len(self._e):
+            q += np.maximum(squares - np.einsum("ij,ij->i", w, w), 0.0) / self._e[n_few]
+        # Rounding must not lose a row.
+        return np.asarray(q * (1 + 1e-9) > most_q)
 
     def shorten(self, v: FloatArray) -> FloatArray:
         """Return rows moved to the mean of the others, until each is read as well as the usual row.

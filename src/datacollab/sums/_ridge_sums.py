@@ -82,7 +82,7 @@ def _one_per_row(y: ArrayLike) -> NDArray[Any]:
 
 def check_mapped(v: FloatArray, n_components: int, name: str) -> None:
     """Refuse rows that are none of a common map of so many columns, as raw rows are not."""
-    if v.ndim != 2 or v.shape[1] != n_components or not (np.linalg.norm(v, axis=1) <= 1 + 1e-9).all():
+    if v.ndim != 2 or v.shape[1] != n_components or not (np.einsum("ij,ij->i", v, v) <= 1 + 2e-9).all():
         raise AgreementError(
             f"{name}: expected rows of the common map, {n_components} numbers of length 1 at most; got shape {v.shape}."
         )

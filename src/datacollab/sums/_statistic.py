@@ -152,6 +152,8 @@ class Statistic(ABC):
     """
     is_alone: ClassVar[bool] = False
     """Whether it needs a message of its own."""
+    keeps_rows: ClassVar[bool] = False
+    """Whether `add_up` returns complete rows, as the numbers follow from all rows of a party together."""
 
     @property
     def noise_of_rows(self) -> float:

@@ -310,6 +310,8 @@ def encode_table(
     """
     targets = schema.targets if with_target else ()
     position_of = find_columns(schema, table, where, targets)
+    # A frame gives its columns much faster in a row than one by one.
+    entries_of = [entries for _, entries in table.items()]
     earlier = before or Adjustments()
     # Only of one batch among several it matters where its rows stand in the file.
     first_row = None if before is None else before.n_rows
@@ -321,7 +323,7 @@ def encode_table(
         name = column.name
         place = ColumnPlace(f"{where}: column {name!r}", first_row, earlier.columns.get(name, Counter()))
         try:
-            entries = table.iloc[:, position_of[name]]
+            entries = entries_of[position_of[name]]
             outside, counts[name] = _encode_column(block, column, entries, place, is_limited=with_target)
         # All columns are looked at, so that one answer names all faults.
         except ExchangeError as error:
@@ -333,7 +335,7 @@ def encode_table(
     for target in targets:
         name = target.name
         place = ColumnPlace(f"{where}: target {name!r}", first_row, earlier.columns.get(name, Counter()))
-        entries = table.iloc[:, position_of[name]]
+        entries = entries_of[position_of[name]]
         try:
             if partly and target.part == "target":
                 labelled = label_codes(entries, ()) != MISSING
@@ -480,9 +482,13 @@ def _check_filled(missing: NDArray[np.bool_], place: ColumnPlace) -> None:
 
 def _find_beyond(values: FloatArray, low: float, high: float) -> _RowsByKind:
     """Return which numbers are below a range, above it, and farther outside than it is wide."""
-    with np.errstate(over="ignore"):
-        far = np.maximum(low - values, values - high) > high - low
-    return {"clipped_below": values < low, "clipped_above": values > high, "far_outside": far}
+    below = values < low
+    above = values > high
+    far = below | above
+    if far.any():
+        with np.errstate(over="ignore"):
+            far = np.maximum(low - values, values - high) > high - low
+    return {"clipped_below": below, "clipped_above": above, "far_outside": far}
 
 
 def _are_too_many(n_found: int, n_entries: int) -> bool:
@@ -490,7 +496,7 @@ def _are_too_many(n_found: int, n_entries: int) -> bool:
 
     Small tables of the public rows' kind often have more than that share by chance.
     """
-    return bool(n_found > max(1, binom.isf(_LEVEL, n_entries, MOST_OUTSIDE)))
+    return n_found > 1 and bool(n_found > binom.isf(_LEVEL, n_entries, MOST_OUTSIDE))
 
 
 def _why_refused(rule: str, counts: Counter[str]) -> str | None:

@@ -81,6 +81,7 @@ def table_batches(path: Path, *, batch_rows: int = 16384, schema: Schema | None 
 
 _COLUMNAR = ("Parquet", "Arrow")
 _ROWS_AT_ONCE = 2**14
+_CELLS_AT_ONCE = 2**20
 _OBJECT = 8
 """Bytes of a reference, which an object of Python takes at least."""
 _NAMELESS_INDEX = re.compile(r"__index_level_\d+__|level_\d+")
@@ -142,10 +143,13 @@ class _Arrow:
 
 def _open_arrow(file: BinaryIO, kind: str, batch_rows: int) -> _Arrow:
     if kind == "Parquet":
-        parquet = require("pyarrow.parquet", "tables").ParquetFile(file)
+        # Buffered beforehand, the whole file would be in memory.
+        parquet = require("pyarrow.parquet", "tables").ParquetFile(file, pre_buffer=False)
         about = parquet.metadata
         n_declared = sum(about.row_group(place).total_byte_size for place in range(about.num_row_groups))
-        batches = parquet.iter_batches(batch_size=min(batch_rows, _ROWS_AT_ONCE))
+        # Many rows of few columns, as every batch takes time for each column; few rows of many, which take memory.
+        n_rows = max(_ROWS_AT_ONCE // 16, _CELLS_AT_ONCE // max(len(parquet.schema_arrow), 1))
+        batches = parquet.iter_batches(batch_size=min(batch_rows, n_rows))
         return _Arrow(schema=parquet.schema_arrow, batches=batches, n_declared=n_declared)
     arrow = require("pyarrow.ipc", "tables").open_file(file)
     batches = map(arrow.get_batch, range(arrow.num_record_batches))
@@ -182,7 +186,8 @@ def _to_frame(batch: Any, schema: Schema | None, path: Path) -> Any:
         raise unreadable(path, "has a column and an index of one name. Rename or remove one of them.") from None
     # pandas writes an index without a name as a column.
     is_index = [isinstance(name, str) and bool(_NAMELESS_INDEX.fullmatch(name)) for name in frame.columns]
-    frame = frame.loc[:, [not each for each in is_index]]
+    if any(is_index):
+        frame = frame.loc[:, [not each for each in is_index]]
     in_file = list(map(str, frame.columns))
     names = [name or each for name, each in zip(spell_names(path, in_file, schema), in_file, strict=True)]
     return settle_types(frame.set_axis(names, axis=1), schema)

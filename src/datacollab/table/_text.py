@@ -75,7 +75,9 @@ def settle_types(table: Any, schema: Schema | None) -> Any:
     numeric = {name for name, labels in schema.labels.items() if not labels}
     # Truth values and whole numbers: a later batch may have decimals or gaps.
     kinds = {name: dtype.kind for name, dtype in table.dtypes.items() if name in numeric}
-    return table.astype({name: "float64" for name, kind in kinds.items() if kind in "biu"})
+    changed = {name: "float64" for name, kind in kinds.items() if kind in "biu"}
+    # Without a change it would still copy the table.
+    return table.astype(changed) if changed else table
 
 
 def spell_names(path: Path, names: Sequence[str], schema: Schema | None) -> list[str]:

@@ -7,16 +7,18 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._frames import plain_table
 from ..._typing import FloatArray
 from ...agreement import Anchor, Project, are_declared_alike
-from ...errors import ExchangeError
-from ...folder.ledger import Ledger
+from ...errors import AgreementError, ExchangeError
+from ...folder.ledger import RowKeys
 from ...folder.party import Folder, encode
 from ...folder.table_codes import TableCodes
 from ...study import MAPPED, StudyPlan, effect_map, new_secret
@@ -126,6 +128,70 @@ class AddedRows:
     some: FloatArray
     adjusted: Adjustments
     alone: IsolatedRows
+    plan: StudyPlan
+    message: bytes
+    """Of the message that the rows go into; parts of one message alone add up."""
+
+    def __add__(self, other: AddedRows) -> AddedRows:
+        """Return the sums over the rows of both parts; no row may be in both."""
+        check_part(self, other.message)
+        sample = OwnSample()
+        alone = IsolatedRows(self.alone.statistic, self.alone.n_parties)
+        for each in (self, other):
+            sample.join(each.sample)
+            alone.add(each.alone)
+        return AddedRows(
+            sums=self.plan.join(self.sums, other.sums),
+            hashed=np.concatenate([self.hashed, other.hashed]),
+            table=self.table + other.table,
+            targets=Counter({each: self.targets[each] + other.targets[each] for each in self.targets | other.targets}),
+            sample=sample,
+            some=np.vstack([self.some, other.some]),
+            adjusted=self.adjusted + other.adjusted,
+            alone=alone,
+            plan=self.plan,
+            message=self.message,
+        )
+
+
+def check_part(part: AddedRows, message: bytes) -> None:
+    """Refuse a part of another message."""
+    if part.message != message:
+        raise AgreementError("These parts are of two messages. Make all parts by one `PartyFolder.part_maker()`.")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class PartMaker:
+    """Makes parts of a party's sums where its rows are, such as on the workers of a cluster.
+
+    It travels to workers whole, with the common map, the ledger's key and the secret that deals rows to groups:
+    the party's own computers alone may have it.  Parts hold sums, keyed codes of entries, and a sample of rows, which
+    stay with the party as its rows do.
+    """
+
+    project: Project
+    plan: StudyPlan
+    common: ProjectMap | None
+    row_keys: RowKeys
+    secret: bytes
+
+    @property
+    def message(self) -> bytes:
+        """Return a digest of the agreement and the secret, the same in all parts."""
+        return sha256(self.plan.agreed.context + self.secret).digest()
+
+    def part(self, rows: Any) -> AddedRows:
+        """Return the part of some rows: a data frame, or a table or batch of Arrow.
+
+        Rules for exceptions, such as that one entry in twenty may be outside of its range, hold in each part by itself.
+        """
+        frame = plain_table(rows, "The part")
+        if not hasattr(frame, "iloc"):
+            frame = frame.to_pandas()
+        where = "the part"
+        encoded = encode_table(self.project, frame, where=where)
+        batch = (encoded, _clusters(self.project, frame, where), frame)
+        return add_rows(self.project, self.plan, self.common, self.row_keys, [batch], self)
 
 
 def read_batches(folder: Folder, table: Any, where: str | None) -> Iterator[Batch]:
@@ -158,15 +224,19 @@ def add_rows(
     project: Project,
     plan: StudyPlan,
     common: ProjectMap | None,
-    ledger: Ledger,
+    row_keys: RowKeys,
     batches: Iterable[Batch],
+    maker: PartMaker | None = None,
 ) -> AddedRows:
-    """Add batches of rows up, and keep of each the hashes, codes and samples that judge the message."""
-    secret = new_secret()
+    """Add batches of rows up, and keep of each the hashes, codes and samples that judge the message.
+
+    They may be a part of the rows alone, which its `maker` makes.
+    """
+    secret = new_secret() if maker is None else maker.secret
     # Classes without an own row are there with 0.
     targets: Counter[Any] = Counter(dict.fromkeys(project.task.classes, 0))
     sample = OwnSample()
-    coder = ledger.coder()
+    coder = row_keys.coder()
     alone = watch_rows(project, plan)
     sums = list[FloatArray]()
     hashed = list[NDArray[np.uint64]]()
@@ -175,13 +245,17 @@ def add_rows(
         assert batch.target is not None
         added = sums_over(project, plan, common, batch.X, batch.target, secret, clusters, alone)
         sums = plan.join(sums, added) if sums else added
-        hashed.append(ledger.fingerprints(batch.X))
+        hashed.append(row_keys.fingerprints(batch.X))
         coder.add(frame)
+        if maker is not None:
+            # Parts of equally many rows would otherwise be sampled at the same places.
+            sample = OwnSample(int(hashed[-1].sum()))
         sample.add(batch.X, batch.target)
         if project.task.classes:
             targets.update(batch.target.tolist())
         step = max(1, math.ceil(batch.n_rows / _LOOKED_AT))
-        some.append(batch.X[::step])
+        # A view would keep the whole batch in memory.
+        some.append(batch.X[::step].copy())
     return AddedRows(
         sums=sums,
         hashed=np.concatenate(hashed),
@@ -191,6 +265,8 @@ def add_rows(
         some=np.vstack(some),
         adjusted=batch.adjusted,
         alone=alone,
+        plan=plan,
+        message=b"" if maker is None else maker.message,
     )
 
 

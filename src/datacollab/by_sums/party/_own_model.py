@@ -25,15 +25,23 @@ class OwnSample:
     A table of any length gives the same rows again, in batches of any length.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, seed: int = 0) -> None:
         # The same seed always: the rows stay here, and a second run over the table makes the same model.
-        self._random = np.random.default_rng(0)
+        self._random = np.random.default_rng(seed)
         self._drawn = np.zeros(0)
         self.parts = list[tuple[FloatArray, NDArray[Any]]]()
 
     def add(self, X: FloatArray, target: NDArray[Any]) -> None:
         """Take a batch into account."""
-        drawn = np.append(self._drawn, self._random.random(len(X)))
+        self._join(X, target, self._random.random(len(X)))
+
+    def join(self, other: OwnSample) -> None:
+        """Take the rows into account that another sample kept of its own ones."""
+        for X, target in other.parts:
+            self._join(X, target, other._drawn)
+
+    def _join(self, X: FloatArray, target: NDArray[Any], drawn: FloatArray) -> None:
+        drawn = np.append(self._drawn, drawn)
         # The rows with the smallest numbers so far: each row of the table is as likely to be kept as any other.
         kept = np.sort(np.argsort(drawn)[:MOST_OWN_ROWS])
         X, target = (np.concatenate(both)[kept] for both in zip(*self.parts, (X, target), strict=True))

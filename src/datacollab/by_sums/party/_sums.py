@@ -44,7 +44,7 @@ from ...folder.party import (
     send_again,
 )
 from ...folder.table_codes import TableCodes
-from ...study import StudyPlan, study_membership_figures
+from ...study import StudyPlan, new_secret, study_membership_figures
 from ...sums import MaskKey, MeasuredMembership, membership_figures, message_to_bytes
 from ...sums._recommended import TABLE
 from ..plan import fewest_rows, plan_of
@@ -52,6 +52,7 @@ from ..rounds import ROUND_FILE, NextRound, read_round
 from ._added_rows import (
     AddedRows,
     Batch,
+    PartMaker,
     ProjectMap,
     add_rows,
     effect_project_map,
@@ -135,7 +136,23 @@ class SumsAtParty(PartyWay):
             raise ExchangeError(
                 "ALREADY_SHARED", f"{sentence} {_name(table, where)} was not read. Send {path} to the analyst."
             )
-        return self._prepare(policy, self._anchor(), ledger, read_batches(folder, table, where), (), (), None)
+        batches = table if isinstance(table, AddedRows) else read_batches(folder, table, where)
+        return self._prepare(policy, self._anchor(), ledger, batches, (), (), None)
+
+    def part_maker(self) -> PartMaker:
+        """Return the maker of parts of this party's sums; see `PartyFolder.part_maker`."""
+        folder = self.folder
+        project = folder.project
+        agreed = self._agree(self._anchor(), None)
+        if kept := [each.title for each in agreed.plan.statistics if each.keeps_rows]:
+            raise AgreementError(
+                f"Project {project.name!r}: {' and '.join(kept)} cannot be made in parts, as its numbers follow from "
+                "all rows of a party together. Share one table, as a file or a frame."
+            )
+        row_keys = _ledger_of(folder, folder.policy).row_keys
+        return PartMaker(
+            project=project, plan=agreed.plan, common=agreed.common, row_keys=row_keys, secret=new_secret()
+        )
 
     def _refuse_options_of_rows(self, options: dict[str, Any]) -> None:
         if meant := sorted(name for name in _OF_ROWS if options.get(name) not in (None, False)):
@@ -176,7 +193,7 @@ class SumsAtParty(PartyWay):
         self.confirm(heard)
         anchor = self._anchor()
         read = [read_withdrawal(read_regular(file), where=str(file)) for file in map(Path, withdrawals)]
-        batches = read_batches(folder, table, where)
+        batches = table if isinstance(table, AddedRows) else read_batches(folder, table, where)
         prepared = self._prepare(policy, anchor, ledger, batches, read, without, next_round)
         refuse(prepared.reasons)
         approved_by = self._find_approval(policy) if next_round is not None else None
@@ -299,9 +316,12 @@ class SumsAtParty(PartyWay):
         anchor = self._anchor()
         sample = OwnSample()
         try:
-            for batch, _, _ in read_batches(folder, table, where):
-                assert batch.target is not None
-                sample.add(batch.X, batch.target)
+            if isinstance(table, AddedRows):
+                sample = table.sample
+            else:
+                for batch, _, _ in read_batches(folder, table, where):
+                    assert batch.target is not None
+                    sample.add(batch.X, batch.target)
         # The message is sent again whatever the table; without one that can be read there is still no own model.
         except (DataCollabError, OSError, ValueError):
             return
@@ -422,7 +442,7 @@ class SumsAtParty(PartyWay):
         policy: Policy,
         anchor: Anchor | None,
         ledger: Ledger,
-        batches: Iterable[Batch],
+        batches: Iterable[Batch] | AddedRows,
         withdrawals: Sequence[Withdrawal],
         without: Sequence[str],
         next_round: NextRound | None,
@@ -436,7 +456,15 @@ class SumsAtParty(PartyWay):
         common = agreed.common
         plan = agreed.plan
         n_components = 0 if common is None else common.n_components
-        own_rows = add_rows(project, plan, common, ledger, batches)
+        own_rows = batches
+        if not isinstance(own_rows, AddedRows):
+            own_rows = add_rows(project, plan, common, ledger.row_keys, own_rows)
+        # Parts may have been made for an earlier version of the project.
+        elif own_rows.plan.agreed.context != plan.agreed.context:
+            raise AgreementError(
+                f"Project {project.name!r}: these parts are of another version of it, or of another project. Make them "
+                "again by `PartyFolder.part_maker()`."
+            )
         sums = own_rows.sums
         rows = own_rows.hashed
         table = own_rows.table
@@ -465,7 +493,7 @@ class SumsAtParty(PartyWay):
         noise = plan.noise_of_sums
         reasons = _judge_number(project, name, len(rows), policy)
         if anchor is not None:
-            in_anchor = equal_rows(ledger.fingerprints(anchor.rows), rows)
+            in_anchor = equal_rows(ledger.row_keys.fingerprints(anchor.rows), rows)
             reasons += judge_private_rows(name, in_anchor, len(anchor.rows), policy)
             reasons += _judge_anchor(folder, policy, anchor, common, own_rows)
             if in_anchor.n_equal:

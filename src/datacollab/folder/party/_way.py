@@ -61,6 +61,12 @@ class PartyWay(ABC):
         """Return how many further rounds the party has to answer."""
         return 0
 
+    def part_maker(self) -> Any:
+        """Return the maker of parts of a party's sums; see `PartyFolder.part_maker`."""
+        raise AgreementError(
+            f"Project {self.folder.project.name!r} shares rows, which do not add up in parts. Share one table."
+        )
+
     def own_model_words(self) -> str:
         """Say which own model is kept in the folder, or why there is none; empty where none is made."""
         return ""

@@ -12,7 +12,7 @@ from typing import Any, Self
 from ...agreement import Anchor, Project, anchor_to_bytes, load_project, open_anchor, read_project
 from ...bundle import PublicKey, write_atomically
 from ...by_rows.party import Prepared, RowsAtParty
-from ...by_sums.party import PreparedSum, StudyAtParty, SumsAtParty
+from ...by_sums.party import PartMaker, PreparedSum, StudyAtParty, SumsAtParty
 from ...errors import AgreementError, ExchangeError
 from ...folder.party import (
     ANCHOR,
@@ -210,6 +210,24 @@ class PartyFolder(Folder):
         of_rows = {"again": again, "undefended": undefended, "prepared": prepared}
         of_sums = {"withdrawals": withdrawals, "without": without, "heard": heard, "round_file": round_file}
         return self.way.share(table, approve=approve, where=where, options=options, **of_rows, **of_sums)
+
+    def part_maker(self) -> PartMaker:
+        """Return the maker of parts of this party's sums, which adds rows up where they are.
+
+        `PartMaker.part` makes the part of some rows, parts add up by ``+``, and `prepare` and `share` take their sum in
+        place of a table.  Over a Dask data frame it is ``dask.delayed(functools.reduce)(operator.add, parts)`` with
+        ``parts = [dask.delayed(maker.part)(each) for each in frame.to_delayed()]``.
+
+        Raises
+        ------
+        AgreementError
+            If a statistic follows from all rows of a party together, as survival, additive hazards and regressions by
+            rounds do; or if the project shares rows.
+        ExchangeError
+            KEY_MISSING, NOT_A_MEMBER.
+        """
+        maker: PartMaker = self.way.part_maker()
+        return maker
 
     def share_digest(self) -> str | None:
         """Return the identity of the last share in this project, also after a command was interrupted."""
