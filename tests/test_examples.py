@@ -256,7 +256,7 @@ def at_its_time(path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("example", map(at_its_time, PLOTS))
+@pytest.mark.parametrize("example", [*map(at_its_time, PLOTS)])
 def test_example_runs_draws_and_finds_what_it_says(example, tmp_path, monkeypatch, capsys):
     """In this process, which has loaded already what each of them needs."""
     number = number_of(example)
