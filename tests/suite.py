@@ -16,7 +16,7 @@ from hypothesis import settings
 
 ROOT = Path(__file__).parents[1]
 IS_NIGHTLY = bool(os.environ.get("DATACOLLAB_NIGHTLY"))
-N_CHANGES = 20_000 if IS_NIGHTLY else 400
+N_CHANGES = 20_000 if IS_NIGHTLY else 200
 """How many hostile changes of each kind are tried."""
 
 N_KILLS = 400 if IS_NIGHTLY else 15

@@ -75,6 +75,7 @@ def test_options_that_fail_are_named(digits):
     assert "k=50" in choice.failed["too few"]
 
 
+@pytest.mark.slow
 def test_regression_and_no_public_rows():
     X, y = dc.datasets.load("diabetes")
     options = options_for(("pca",), (4,), on_public=False)[:1]

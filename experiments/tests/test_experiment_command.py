@@ -86,12 +86,14 @@ def test_run_then_report(small, tmp_path):
     assert (folder / "report" / "tables" / "rq2_digits_paper.md").exists()
 
 
+@pytest.mark.slow
 def test_a_method_can_be_added_to_all_experiments(small, tmp_path):
     result = run("run", small, "--output", tmp_path, "--jobs", 1, "--method", "Mine=tiny:FirstColumns")
     assert result.exit_code == 0, result.output
     assert {row.name for row in read_results(tmp_path).rows["rq2"]} == {"Local", "LTI", "KTI", "Mine"}
 
 
+@pytest.mark.slow
 def test_failed_rows_are_announced_and_can_be_retried(small, tmp_path):
     arguments = ("run", small, "--output", tmp_path, "--jobs", 1, "--method", "Broken=tiny:Broken")
     for more in ((), (), ("--retry-failed",)):

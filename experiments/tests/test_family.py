@@ -51,6 +51,7 @@ def test_a_seed_fixes_what_parties_keep_secret_too(member, monkeypatch):
     assert once == again
 
 
+@pytest.mark.slow
 def test_parties_explain_beside_all_their_rows():
     """Shapley values of a linear model are its weights times how far a row is from the mean of the background."""
     rng = np.random.default_rng(6)
@@ -64,6 +65,7 @@ def test_parties_explain_beside_all_their_rows():
 QUICK = ("clustering", "cox", "quasi")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "member", [pytest.param(each, marks=() if each in QUICK else pytest.mark.nightly) for each in family.MEMBERS]
 )

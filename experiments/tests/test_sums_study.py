@@ -82,6 +82,7 @@ def test_rosters_are_as_many_attackers_as_the_noise_allows_for(roster):
     assert roster.n_known_beside(n) == 300 * roster.n_colluding == roster.n_known_of(300 * roster.n_parties)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("roster", ROSTERS)
 @pytest.mark.parametrize("target", ["numbers", "classes"])
 def test_worst_rosters_together_see_noise_s_and_reckon_with_it(roster, target, monkeypatch):

@@ -183,6 +183,7 @@ def test_a_body_that_comes_too_slowly_is_ended(world, monkeypatch, pieces):
     assert slow.answer() == (408, "TOO_SLOW")
 
 
+@pytest.mark.slow
 def test_a_body_that_comes_at_the_least_rate_is_taken(tmp_path, monkeypatch):
     monkeypatch.setattr("datacollab_hub.web._admission._WINDOW", 0.5)
 
@@ -338,6 +339,7 @@ def test_several_processes_share_the_places_for_bodies(who):
     assert n_held(Bodies(1000), who) == 1
 
 
+@pytest.mark.slow
 def test_polls_that_wait_leave_threads_for_what_changes_something(agreed, monkeypatch):
     """More members than there are threads ask while the database is slow: a project is opened all the same."""
     go_on, status = threading.Event(), service.project_status

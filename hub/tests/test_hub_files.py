@@ -119,6 +119,7 @@ def test_a_file_counts_as_fetched_with_any_byte(agreed, said):
     assert [entry["action"] for entry in agreed.log()].count("fetched") == 1
 
 
+@pytest.mark.slow
 def test_withdrawal_leaves_facts_and_no_bytes(agreed):
     data = bundle("share", "north", party="north")
     agreed.send("north", "share", data)

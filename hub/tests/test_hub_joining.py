@@ -18,6 +18,7 @@ def status_of(world, who):
     return world.ask(who, "GET", "/v1/projects/{p}").status_code
 
 
+@pytest.mark.slow
 def test_a_key_waits_until_the_owner_approves(opened):
     answer = opened.join("north", opened.invite("party", "Nordklinik"))
     assert (answer.status_code, answer.json()["state"]) == (202, "waiting")

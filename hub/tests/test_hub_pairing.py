@@ -174,6 +174,7 @@ def test_into_the_database_that_it_came_from(copied, tmp_path):
     assert before.send("south", "share", bundle("share", "south", party="south")).status_code == 201
 
 
+@pytest.mark.slow
 def test_a_file_that_is_withdrawn_meanwhile_is_withdrawn_in_the_backup(agreed, tmp_path, monkeypatch):
     """Its row was read before, its bytes would have been after."""
     agreed.send("north", "share", SHARE)

@@ -152,6 +152,7 @@ def test_a_key_is_allowed_with_its_owners_signature_alone(tmp_path):
     assert "KEY_MALFORMED" in run("hub", "allow", tmp_path / "x.key", "--data", tmp_path / "hub", code=10).stderr
 
 
+@pytest.mark.slow
 def test_an_address_with_a_path_is_refused(tmp_path):
     result = run("hub", "serve", "--data", tmp_path / "hub", "--url", "https://a.example/hub", code=13)
     assert "REQUEST_MALFORMED" in result.stderr

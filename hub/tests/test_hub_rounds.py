@@ -109,6 +109,7 @@ def test_what_was_taken_back_makes_room_and_a_request_that_was_asks_for_nothing(
         withdraw(agreed, "north", sums(number=number))
 
 
+@pytest.mark.slow
 def test_each_project_file_has_rounds_of_its_own(agreed):
     taken(agreed.send("analyst", "round", request()))
     taken(agreed.send("north", "sums", sums()))
@@ -154,6 +155,7 @@ def test_the_overview_says_who_has_answered_the_last_request(agreed):
     assert standing(agreed) == (both, [], [], 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_fetched", [False, True])
 def test_a_page_names_the_commands_that_answer(agreed, is_fetched):
     for name in ("north", "south"):

@@ -44,6 +44,7 @@ def test_what_is_sent_comes_back_and_goes_with_its_tombstone(world, bucket):
     assert world.ask("analyst", "GET", place).status_code == 404
 
 
+@pytest.mark.slow
 def test_an_upload_in_parts_goes_on_where_it_was(world, bucket):
     upload = world.start("north", "share", SHARE).json()["upload"]
     half = len(SHARE) // 2
@@ -53,6 +54,7 @@ def test_an_upload_in_parts_goes_on_where_it_was(world, bucket):
     assert len(objects(bucket)) == 2
 
 
+@pytest.mark.slow
 def test_blobs_of_nobody_are_swept_and_those_of_another_hub_refused(world, bucket, tmp_path):
     assert world.send("north", "share", SHARE, piece=2**22).status_code == 201
     # Written by another process than the one that sweeps.

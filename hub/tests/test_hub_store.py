@@ -150,6 +150,7 @@ def test_what_is_left_half_done_is_cleared_away(agreed):
     assert agreed.part("north", upload, 200, share[200:]).status_code == 404
 
 
+@pytest.mark.slow
 def test_a_row_that_cannot_be_read_keeps_no_writer_out(tmp_path):
     """A cursor that was not read to its end keeps what it saw, and SQLite lets no writer in behind that."""
     with agreed_world(tmp_path / "hub") as world:

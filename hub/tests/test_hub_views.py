@@ -39,6 +39,7 @@ def same(world):
     return check
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_what_the_database_holds_after_each_step(world, same):
     world.open_project()
     same()

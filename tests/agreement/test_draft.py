@@ -228,6 +228,7 @@ def made(table, **options):
 NAMED = st.text("bejosy", min_size=1, max_size=3)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     names=st.lists(NAMED, min_size=2, max_size=2, unique=True).filter(lambda names: set(names) != {"no", "yes"}),

@@ -441,6 +441,7 @@ def test_dots_in_texts_and_comments_are_no_keys(text, write, line, keys):
     load_project(write("project.toml", signed))
 
 
+@pytest.mark.slow
 @given(pieces=st.lists(st.sampled_from(['"', "'", "#", "\n", "\\", "a", ".", " ", "=", "[", '"""', "'''"]), max_size=8))
 @settings(deadline=None, max_examples=20)
 def test_no_text_keeps_the_look_at_its_keys_busy(pieces):

@@ -315,6 +315,7 @@ def test_models_that_give_no_probabilities_cannot_be_left_out(rng):
         dc.Analyst("auto", LinearSVC()).fit(world(rng))
 
 
+@pytest.mark.slow
 def test_a_dummy_is_never_chosen_over_a_model(rng):
     shares = world(rng, target=lambda X: (X[:, 0] > 0).astype(int))
     worse = dc.Analyst([dc.LTI(4)], DummyClassifier(strategy="prior")).fit(shares).selection_.chosen.loss

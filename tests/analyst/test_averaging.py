@@ -57,6 +57,7 @@ def test_parties_get_the_average_that_was_judged(rng, numbers, monkeypatch):
     assert str(collaboration.selection_).count(" of the average") >= 1
 
 
+@pytest.mark.slow
 def test_the_average_stands_for_its_parts(rng):
     """Also where one of them has, by chance, a smaller loss."""
     analyst = dc.Analyst([dc.LTI(4)], anchor_weight=1.0)

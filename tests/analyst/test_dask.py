@@ -192,6 +192,7 @@ def test_many_groups_are_added_up_in_their_order(threaded, matrices, monkeypatch
     assert_array_equal(threaded.total(product, states, np.eye(40)), ((a + b) + (c + d)) + e)
 
 
+@pytest.mark.slow
 def test_an_analyst_fits_on_the_client(threads, monkeypatch):
     calls = disturb(monkeypatch, lambda: None)
     target = np.linspace(0.0, 1.0, 300)
@@ -207,6 +208,7 @@ def test_an_analyst_fits_on_the_client(threads, monkeypatch):
     assert nothing_is_left(threads)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copy", [lambda fitted: pickle.loads(pickle.dumps(fitted)), deepcopy], ids=["pickle", "copy"])
 def test_a_fit_is_kept_without_its_client(threads, views, copy):
     for fitted in (

@@ -221,6 +221,7 @@ def test_the_tolerance_is_that_of_the_last_doubling(tol):
     assert all(drop > tol for drop in drops[:-1])
 
 
+@pytest.mark.slow
 def test_memory_limits_the_landmarks():
     views, _ = nonlinear_views(3000)
     limit = KTI(3, solver="nystroem", n_landmarks=300).estimate_cost(3000, 3).memory

@@ -142,6 +142,7 @@ def test_blocks_change_nothing(monkeypatch, center, kernel, alpha, atol):
         assert_allclose(*mapped, rtol=0, atol=20 * atol)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["exact", "nystroem"])
 def test_single_precision_and_files_are_taken_as_they_are(tmp_path, solver):
     """Numbers that float32 holds give the same in float32, also mapped from a file, as in float64."""

@@ -151,6 +151,7 @@ def test_a_model_of_the_one_other_party_is_not_sent_so_nothing_is_said_where_row
     assert told["benefit"] is None
 
 
+@pytest.mark.slow
 def test_numbers(tmp_path):
     world = new_world(tmp_path, task="regression")
     a, b = world.shared("a"), world.shared("b")

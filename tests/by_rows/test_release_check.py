@@ -570,6 +570,7 @@ def test_the_stand_in_is_attacked_with_rows_it_does_not_hold(monkeypatch):
     assert len({held.tobytes() for _, held, _ in rehearsals}) == 3
 
 
+@pytest.mark.slow
 def test_small_parties_are_told_what_is_not_measured():
     figures = prepared(digits(20, classes=2), replace(LENIENT, audit="warn"), n_components=3).summary.risk
     assert figures.linkage == 1.0

@@ -206,6 +206,7 @@ def test_an_installation_that_fails(model, made, after, tmp_path):
     assert outcomes == {False, True}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_new_mask_key_that_fails(study, after):
     """`public.key` names the key that is kept."""
@@ -222,6 +223,7 @@ def test_a_new_mask_key_that_fails(study, after):
         study.share()
 
 
+@pytest.mark.slow
 def test_after_a_share_that_was_stopped_a_new_mask_key_is_another(study):
     """Or the next run's project would name a key that the next command erases."""
     study.set_back()
@@ -238,6 +240,7 @@ def test_after_a_share_that_was_stopped_a_new_mask_key_is_another(study):
     assert cards == {False, True}
 
 
+@pytest.mark.slow
 def test_a_check_after_a_share_that_was_stopped_names_a_file_that_is_there(study):
     study.set_back()
     file, found = study.path / "outbox" / "north.dcsum", set()

@@ -188,6 +188,7 @@ def test_rows_of_a_study_are_compared_with_what_was_agreed_on(way, words, tmp_pa
         integrated(world, way, tmp_path / "copied")
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300)
 @given(tables(), st.integers(1, 10_000))
 def test_no_total_of_rows_is_refused(made, times_each):

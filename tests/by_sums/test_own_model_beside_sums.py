@@ -98,6 +98,7 @@ def test_a_lost_one_is_made_again_from_the_table_and_nothing_new_is_sent(world):
     assert events(world.folder("south")).count("share") == 1
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_be_made_stops_no_share(tmp_path, monkeypatch):
     def failing(*given):
         raise RuntimeError("a row of somebody")

@@ -57,6 +57,7 @@ def test_counts_are_those_of_all_parts(tmp_path):
     assert_allclose(prepared.part, folder.prepare(TABLE).part, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_shared_total_of_parts_is_in_the_ledger(tmp_path):
     world = new_sums_world(tmp_path, parties=PARTIES)
     maker = world.folder("east").part_maker()

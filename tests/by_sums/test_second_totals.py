@@ -68,6 +68,7 @@ def test_an_edited_project_takes_no_second_total_of_one_kind(shared, tmp_path, s
             world.share(name, table=edit(table) if name == "north" else table)
 
 
+@pytest.mark.slow
 def test_another_statistic_of_exactly_the_same_rows_is_shared_and_reads_of_the_first(tmp_path):
     world = new_sums_world(tmp_path, parties=THREE, sharing={"statistics": ("counts",)})
     world.share_all()

@@ -75,6 +75,7 @@ def test_five_parties_by_files(played):
     assert [each.stem for each in played.exported] == list(played.project.parties)
 
 
+@pytest.mark.slow
 def test_the_model_is_that_of_all_rows_in_one_place(tmp_path):
     """With the same penalty, and little noise for a total of so many rows."""
     world = new_sums_world(tmp_path, parties=PARTIES[:3], sharing={"noise": 0.03, "n_components": 10})
@@ -154,6 +155,7 @@ def test_parties_predict_alike_but_for_an_intercept_of_their_own_rows(played, tm
         played.folder("north").evaluate(played.root / "new.csv", using="own")
 
 
+@pytest.mark.slow
 def test_numbers(tmp_path):
     world = new_sums_world(tmp_path, task="regression", parties=("north", "south", "east"))
     world.analyst.add(world.share_all())

@@ -31,6 +31,7 @@ def keys():
     return {name: KeyPair.generate() for name in (*PARTIES, "analyst")}
 
 
+@pytest.mark.slow
 def test_a_run_on_the_scale_of_logarithms(world, tmp_path):
     world = world.copied(tmp_path)
     world.analyst.add(world.share_all())

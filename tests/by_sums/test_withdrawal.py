@@ -44,6 +44,7 @@ def test_the_others_go_on_with_a_signed_withdrawal_and_make_a_model(world):
     assert seen[0].noise_before == pytest.approx(seen[0].noise)
 
 
+@pytest.mark.slow
 def test_without_its_word_or_with_anothers_nothing_leaves(world, tmp_path):
     word = world.folder(LEFT).withdraw()
     (tmp_path / "elsewhere").mkdir()

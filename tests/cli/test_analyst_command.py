@@ -85,6 +85,7 @@ def test_an_unknown_name_is_a_wrong_usage(shared, option):
     assert "magic" in result.output
 
 
+@pytest.mark.slow
 def test_wrong_usage_is_json_too_where_that_is_wanted(tmp_path):
     command = [sys.executable, "-m", "datacollab", "analyst", "add", "nowhere.dcshare", "--json"]
     told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -80,6 +80,7 @@ COUNTS = {
 }
 
 
+@pytest.mark.slow
 def test_a_table_with_some_numbers_outside_goes_all_the_way(world):
     for name in "ab":
         table = world.root / f"{name}.csv"

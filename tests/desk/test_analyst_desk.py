@@ -44,6 +44,7 @@ def test_every_page_is_there_before_anything_came_in(place):
     assert "were not integrated yet" in plain(place.client.get("/model"))
 
 
+@pytest.mark.slow
 def test_from_shares_to_models(world, place):
     files = [("upload", (f"some {number}.dcshare", file.read_bytes())) for number, file in enumerate(shares(world))]
     told = worked(place, "/shares", files=files)
@@ -88,6 +89,7 @@ def test_what_was_made_of_earlier_shares_is_not_done(world, place):
     assert home.text.count("shares came in since") == 2
 
 
+@pytest.mark.slow
 def test_candidates_are_shown_with_intervals(world, place):
     worked(place, "/shares", {"path": str(shares(world)[0].parent)})
     worked(place, "/shares", {"path": str(shares(world)[1])})

@@ -86,6 +86,7 @@ def test_what_is_joined_is_what_was_looked_at(world, place):
     assert PartyFolder(world.root / "a").project.purpose == "Tests."
 
 
+@pytest.mark.slow
 def test_a_second_click_disturbs_nothing(world, place, monkeypatch):
     """Neither while the first is at work, nor while something else is."""
     gate, joining = threading.Event(), place.desk.join

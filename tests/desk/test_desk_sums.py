@@ -105,6 +105,7 @@ def test_from_a_table_to_predictions(world):
     assert "These are the rows that you shared" in plain(finished(place))
 
 
+@pytest.mark.slow
 def test_counts_of_a_study_on_both_desks(tmp_path):
     made = new_sums_world(tmp_path, parties=PARTIES[:3], sharing={"statistics": ("counts",)})
     table = pd.read_csv(made.table("east"))
@@ -187,6 +188,7 @@ def test_the_analyst_of_what_is_no_class(tmp_path, kind, words):
     assert "a.dcmodel" in worked(place, "/export")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The arms differ:datacollab.errors.EffectWarning")
 def test_an_effect_at_the_desks_of_analyst_and_parties(tmp_path):
     world = NamedWorld(tmp_path, "effect", n_rows=200)
@@ -213,6 +215,7 @@ def test_an_effect_at_the_desks_of_analyst_and_parties(tmp_path):
         assert "Of an effect no model comes back" in plain(party.client.get("/outbox"))
 
 
+@pytest.mark.slow
 def test_a_further_round_is_answered_once_from_the_rows_that_were_shared(tmp_path):
     sharing = {"statistics": ("logistic regression",), "rounds": 2}
     made = new_sums_world(tmp_path, parties=PARTIES[:3], sharing=sharing)

@@ -55,6 +55,7 @@ def test_a_party_is_offered_a_step_once_the_one_before_is_done(rows, tmp_path):
     assert offered(place, OF_PARTY) >= {"/model", "/predict", "/evaluate", "/explain", "/distil"}
 
 
+@pytest.mark.slow
 def test_an_analyst_is_offered_a_step_once_the_one_before_is_done(rows, tmp_path):
     world = rows.copied(tmp_path)
     place = opened_by_analyst(world.root / "analyst")

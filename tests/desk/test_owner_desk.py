@@ -82,6 +82,7 @@ def test_an_edit_is_signed_and_a_wrong_one_stays_to_be_mended(places):
     assert len(list((places.root / "north" / "owner").glob("*.key"))) == 4
 
 
+@pytest.mark.slow
 def test_all_join_by_pages_and_the_analyst_gets_the_analysts_pages(places):
     owner = places.north
     filled_in = re.search(r'name="filled_in" value="(.*?)"', owner.client.get("/anchor").text)[1]

@@ -138,6 +138,7 @@ def test_all_reasons_are_shown_and_sharing_is_refused(world, place):
     assert not list((world.root / "a" / "outbox").iterdir())
 
 
+@pytest.mark.slow
 def test_nothing_leaves_without_a_yes(world, place):
     asked(place, world)
     decide(place, "no", name="Officer")

@@ -94,6 +94,7 @@ def begun(desk, *parties, rows=False):
         desk.type(f"datacollab party join project.toml anchor.dcanchor -C {name} --owner north.key")
 
 
+@pytest.mark.nightly
 def test_an_exchange_of_rows(desk):
     at, page = desk.at, "exchange-rows.md"
     begun(desk, "north", "south", rows=True)
@@ -122,6 +123,7 @@ def test_an_exchange_of_rows(desk):
     assert pd.read_csv(at / "why.csv")["id"].is_unique
 
 
+@pytest.mark.nightly
 def test_an_effect_by_files(desk):
     desk.type("datacollab keys new north south analyst", "cp north/public.key owner.key")
     for seed, name in enumerate((".", "north", "south")):

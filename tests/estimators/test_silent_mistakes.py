@@ -108,6 +108,7 @@ def test_ranges_brought_to_one_are_noticed(digits):
         fit_to(MinMaxScaler().fit_transform(X), anchor)
 
 
+@pytest.mark.slow
 def test_an_anchor_that_cross_validation_cuts_is_noticed(digits):
     """The routing cuts what has as many rows as X."""
     with sklearn.config_context(enable_metadata_routing=True):

@@ -44,6 +44,7 @@ def simulated(X=X, y=Y, **given):
     return dc.simulate_parties(X, y, **{"n_parties": 3, "n_draws": 2, "random_state": 0} | given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [None, (PUBLIC[:, 0] > 0).astype(int)])
 def test_every_way_scores_what_a_direct_fit_of_its_rows_does(dealt, labels):
     model = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-8))

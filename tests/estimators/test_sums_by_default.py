@@ -69,6 +69,7 @@ def test_probabilities_are_a_distribution_and_agree_with_the_classes(digits, fit
     assert_array_equal(fitted.classes_[said.argmax(axis=1)], fitted.predict(digits.new))
 
 
+@pytest.mark.slow
 def test_an_experiment_can_be_repeated_and_secrets_are_new_otherwise(digits, fitted):
     again = digits.fit(clone(fitted))
     assert_array_equal(again.predict_proba(digits.new), fitted.predict_proba(digits.new))
@@ -169,6 +170,7 @@ def test_two_parties_and_no_anchor_are_refused(digits):
         digits.fit(dc.DataCollaborationClassifier(), anchor=None)
 
 
+@pytest.mark.slow
 def test_a_model_fitted_anew_the_other_way_keeps_nothing(digits):
     model = digits.fit(dc.DataCollaborationClassifier(random_state=0))
     digits.fit(model.set_params(integrator=dc.LTI(8), estimator=LogisticRegression(max_iter=2000)))

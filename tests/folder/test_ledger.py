@@ -196,6 +196,7 @@ def test_one_entry_has_one_code_however_it_is_written(name):
     assert len(set(first)) == n_meant, "different entries have different codes"
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False, width=32).map(float), min_size=1, max_size=9))
 def test_a_number_and_its_text_have_one_code(numbers):
     texts = [repr(each) for each in numbers]

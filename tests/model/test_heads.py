@@ -164,6 +164,7 @@ def test_more_landmarks_than_memory_is_meant_for_are_refused():
     assert refused(changed_arrays(bundle_of(ridge()), grow)) == "TOO_LARGE"
 
 
+@pytest.mark.slow
 @given(
     scale=hnp.arrays(np.float64, st.sampled_from([(), (1,), (2, 2)])),
     offsets=hnp.arrays(np.float64, st.sampled_from([(3,), (2,), ()])),
@@ -182,6 +183,7 @@ def test_any_numbers_predict_or_are_refused(scale, offsets, coefficients, landma
         assert refused(changed_bundle) == "MODEL_MALFORMED"
 
 
+@pytest.mark.slow
 @given(data=st.binary(max_size=200))
 @settings(deadline=None, max_examples=50)
 def test_any_bytes_in_place_of_the_numbers_are_refused(data):

@@ -92,6 +92,7 @@ def test_rare_classes_get_their_frequency(rng):
     assert log_loss(y, left_out) < log_loss(y, np.tile([0.95, 0.05], (2000, 1))) + 0.003
 
 
+@pytest.mark.slow
 def test_eight_rows_do_no_worse_than_a_coin(rng):
     """In the mean over draws: a few scores that happen to be right are no reason to be certain."""
     losses = []
@@ -120,6 +121,7 @@ def test_landmarks_must_fit(rows, landmarks):
 BY_ROWS_LEFT_OUT = "a row of weight two is left out as one, two equal rows one by one"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.SkipTestWarning", "ignore::sklearn.exceptions.EstimatorCheckFailedWarning"
 )

@@ -197,6 +197,7 @@ class Given:
     predict_proba = predict = map_encoded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_number", [True, False])
 def test_the_weight_written_naively_whatever_both_models_say(is_number):
     """Of parties with more of a class than others, and models that are good, middling and bad."""

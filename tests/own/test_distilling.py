@@ -162,6 +162,7 @@ def test_what_is_said_of_rows_left_out_is_what_folds_say(world):
     assert_allclose(parties[0].distil(anchor, numbers, Ridge(10.0)).r2, expected)
 
 
+@pytest.mark.slow
 def test_numbers_are_learned_as_numbers(rng):
     X = rng.uniform(-2, 2, size=(300, 3))
     values = np.sin(X[:, 0]) + X[:, 1]

@@ -15,6 +15,9 @@ import datacollab as dc
 from datacollab.errors import AgreementError, NumericalError, ObfuscationError
 from datacollab.party import explanation_discrepancy, local_party, party_state
 
+# To load shap takes seconds.
+pytestmark = pytest.mark.slow
+
 COEFFICIENTS = np.array([2.0, -1.0, 0.5, 0.0])
 
 

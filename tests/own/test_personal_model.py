@@ -158,6 +158,7 @@ def test_a_model_is_equal_for_equal_seeds_whatever_the_order_of_the_share_and_wh
     assert_allclose(again.predict_proba(world.X_new), mine.predict_proba(world.X_new))
 
 
+@pytest.mark.slow
 def test_rows_that_were_not_shared_are_not_judged(world):
     first = np.flatnonzero(world.order < 25)  # the order is secret and drawn anew: so the same rows in every run
     kept = world.order[first]
@@ -168,6 +169,7 @@ def test_rows_that_were_not_shared_are_not_judged(world):
     assert_allclose(mine.benefit_.collaboration.score.value, expected, atol=SETTLED)
 
 
+@pytest.mark.slow
 def test_the_model_without_the_party_judges_all_own_rows(world):
     mine = world.personal(world.model(left_out=False, without=True))
     assert mine.benefit_.basis == "without the party"
@@ -296,6 +298,7 @@ def test_numbers():
         mine.predict_proba(world.X_new)
 
 
+@pytest.mark.slow
 def test_frames_and_gaps(world):
     from sklearn.compose import make_column_transformer
     from sklearn.decomposition import PCA
@@ -324,6 +327,7 @@ def test_frames_and_gaps(world):
     assert (mine.predict(turned, using="local") == mine.predict(X_new, using="local")).all()
 
 
+@pytest.mark.slow
 def test_refusals(world):
     model = world.model()
     with pytest.raises(AgreementError, match="rows and targets of fit"):

@@ -125,6 +125,7 @@ def test_rounds_are_for_studies(tmp_path):
     assert "All rounds" in done("party", "follow", world.table("north"), "-C", tmp_path / "north").output
 
 
+@pytest.mark.slow
 def test_a_remote_that_is_away_is_asked_again(tmp_path, monkeypatch):
     from datacollab import remote
     from datacollab.cli import _following

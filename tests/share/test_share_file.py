@@ -171,6 +171,7 @@ def test_numbers_beyond_the_range_of_their_type_are_refused():
     assert refused(with_arrays(bundle, lambda arrays: arrays["target"].__setitem__(0, 300))) == "SHARE_MALFORMED"
 
 
+@pytest.mark.slow
 @given(data=st.binary(max_size=200))
 @settings(deadline=None, max_examples=100)
 def test_any_bytes_in_place_of_the_arrays_are_refused(data):

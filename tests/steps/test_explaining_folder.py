@@ -13,6 +13,9 @@ from datacollab.steps.party import Explained, PartyFolder
 from datacollab.table import Column, encode_table
 from party_world import NAMES, contents, events, new_world, refused
 
+# To load shap takes seconds.
+pytestmark = pytest.mark.slow
+
 PARTS = [f"contribution_{name}" for name in NAMES]
 
 
@@ -22,6 +25,7 @@ def explained(folder, world, **options):
     return found, pd.read_csv(output)
 
 
+@pytest.mark.slow
 def test_of_a_linear_model_columns_add_what_they_differ_by_from_the_anchor(tmp_path):
     world = new_world(tmp_path, "regression")
     folder = world.installed()
@@ -58,6 +62,7 @@ def test_of_two_classes_the_sought_one_is_explained_and_its_probability_met(worl
     assert_allclose(other[PARTS], -frame[PARTS], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_log_odds(world):
     a, b = world.shared("a"), world.shared("b")
     a.install(world.model_file(a, b))
@@ -116,6 +121,7 @@ def test_of_many_columns_values_add_up_along_random_orders(tmp_path):
     np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
 
 
+@pytest.mark.slow
 def test_nothing_leaves_and_files_are_closed_to_others(world):
     folder = world.installed()
     before = contents(folder)

@@ -41,6 +41,7 @@ def test_a_damaged_state_is_refused(world):
     folder.install(world.root / "a.dcmodel")
 
 
+@pytest.mark.slow
 def test_flipped_bytes_are_refused_or_change_nothing(world):
     folder = world.shared()
     path, random = folder.path / "party.dcstate", np.random.default_rng(0)

@@ -98,6 +98,7 @@ def test_a_table_without_rows_has_no_predictions(world):
     assert folder.evaluate(empty)["n_rows"] == 0
 
 
+@pytest.mark.slow
 def test_what_cannot_be_predicted_leaves_no_file(world):
     folder = world.installed()
     source, output = world.root / "table.csv", world.root / "out.csv"

@@ -214,6 +214,7 @@ def test_parts_of_a_hazard_ratio_are_refused_beyond_ten_standard_deviations_of_n
         statistic.result(total + 11 * changed, n_parties=3, noise=noise)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 1.2])
 @settings(deadline=None, max_examples=60)
 @given(data=st.data())

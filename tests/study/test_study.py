@@ -108,6 +108,7 @@ def test_noise_of_counts_is_as_said(statistic):
     assert_allclose(np.std(values, axis=0), said[0], rtol=0.12)
 
 
+@pytest.mark.slow
 def test_noise_of_a_mean_and_of_differences_is_as_said():
     """400 draws of the noise; the mean is far from the middle of the range, where the noise of counts matters."""
     frames, random = dealt(table_of(300, 4), 3), np.random.default_rng(0)
@@ -527,6 +528,7 @@ def test_epsilon_raises_the_noise_of_the_whole_message():
     assert_array_equal(lax.agreed.noise, STATISTICS[0].spread)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("errors", "noise"), [("classical", 3.0), ("robust", 1.0)])
 def test_intervals_hold_with_the_noise_of_the_total(errors, noise):
     """200 draws of noise and residuals: 95 % intervals hold in 91 to 98 % of the coefficients."""

@@ -49,6 +49,7 @@ def test_the_total_is_the_sum(n_parties, numbers):
     assert_allclose(total, sum(world.parts.values()), rtol=0, atol=error + 1e-15)
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.floats(-1e8, 1e8), min_size=2, max_size=2), min_size=3, max_size=3))
 def test_the_total_of_anything_is_the_sum(parts):
     world = World(3, 2)

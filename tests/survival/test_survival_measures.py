@@ -106,6 +106,7 @@ def coverage_of_curves(n_studies, n, seed=0):
     return hits / n_studies
 
 
+@pytest.mark.slow
 def test_the_interval_covers_early_survival():
     assert coverage_of_curves(150, 20) >= 0.92
 

@@ -460,6 +460,7 @@ TEXTS = st.lists(st.sampled_from(["001", "NA", "x y", "", "7", "é", "1E30"]), m
 DAYS = st.lists(st.none() | st.dates(DAY(1900, 1, 1), DAY(2100, 1, 1)), min_size=4, max_size=4)
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15, deadline=None)
 @given(
     whole=WHOLE, decimals=DECIMALS, texts=TEXTS, days=DAYS, is_labelled=st.booleans(),

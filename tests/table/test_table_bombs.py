@@ -112,6 +112,7 @@ def test_tables_that_compress_well_are_read(tmp_path, suffix):
     assert batches["plain"].tolist() == whole["plain"].tolist() == table["plain"].to_pylist()
 
 
+@pytest.mark.slow
 def test_texts_of_a_large_dictionary_come_as_they_are(tmp_path):
     """Where all rows could hold the longest text, they are read as places in the dictionary first."""
     path = tmp_path / "table.parquet"

@@ -90,6 +90,7 @@ def of_exports(make_project):
     return make_project(columns=columns, max_components=1)
 
 
+@pytest.mark.slow
 @HERE
 @given(export=exports(), batch_rows=st.integers(1, 4))
 def test_every_export_is_read_right_or_asked_about(tmp_path, of_exports, export, batch_rows):

@@ -306,6 +306,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=20) | s
 )
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(
     rows=st.lists(

@@ -32,6 +32,7 @@ def test_everything_holds_in_the_papers_world():
     assert {verdict.n_seeds for verdict in found.values()} == {12}
 
 
+@pytest.mark.slow
 def test_nothing_holds_where_all_is_reversed():
     """But what says that something does not differ, or does not change: that is its own reverse."""
     found = verdicts_of(rows_of(the_papers_world(), sign=-1))

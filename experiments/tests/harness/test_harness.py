@@ -141,6 +141,7 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path, undisturbed):
     assert len(MEASURED) == 9, "nothing is left to do"
 
 
+@pytest.mark.slow
 def test_what_is_there_of_a_task_is_not_computed_again(tmp_path):
     path = tmp_path / "results.sqlite"
     run(path, [square(0, 1, 2)])

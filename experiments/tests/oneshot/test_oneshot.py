@@ -171,6 +171,7 @@ def test_attack_is_as_good_as_the_distance_of_normal_evidence_allows():
     assert abs(found["AUC"] - expected) < 8 * max(found["se"], 0.005)
 
 
+@pytest.mark.slow
 def test_controls_find_everybody_and_nobody(drawn):
     found = attack_method(Central(), drawn, 10)
     assert found["membership|receiver|AUC"] > 0.99
@@ -208,6 +209,7 @@ def test_a_method_is_added_as_the_page_says(tmp_path, monkeypatch, capsys):
     assert "1/1" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_published_page_says_what_its_rows_say():
     rows = pd.read_csv(PUBLISHED / "rows.csv.gz").to_dict("records")
     said = text(means_of(rows), rows, [], preset="quick")

@@ -125,6 +125,7 @@ def test_each_seed_has_its_party_and_the_attackers_rows_are_nowhere_in_the_trial
     assert len(find_private_rows(given["public"], np.vstack([each.X for each in trial.split.values()]))) == 0
 
 
+@pytest.mark.slow
 def test_a_table_with_numeric_targets_is_audited():
     scores = audit_scores(TABLE, 0, "trials:diabetes")
     assert set(scores) == SCORES

@@ -175,6 +175,7 @@ def untold():
     return Dataset(X=[[1.0]], y=[0])
 
 
+@pytest.mark.slow
 def test_a_data_set_of_ones_own_is_a_function(tmp_path):
     experiment = tiny(tmp_path)
     (condition, *_), store = experiment.conditions, tmp_path / "results.sqlite"

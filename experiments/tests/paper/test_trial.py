@@ -106,6 +106,7 @@ def test_the_two_readings_of_the_median_heuristic(digits, asked_for, width, fact
     assert {options["bandwidth_factor"] for options in asked_for} == {factor}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["LTI", "KTI+TSL+Center"])
 @pytest.mark.parametrize(("condition", "make_data"), [(DIGITS, distinct_digits), (DIABETES, diabetes)])
 def test_a_score_is_what_the_pieces_give_by_hand(condition, make_data, name):

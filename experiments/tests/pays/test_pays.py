@@ -182,6 +182,7 @@ def test_sums_without_noise_are_ridge_regression_on_all_rows(summed):
     assert_allclose(found, fit.link.probabilities(kept), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_sums_and_own_are_the_mean_of_both(summed):
     common, v, _ = in_the_map(summed)
     assert v.shape[1] == common.n_components
@@ -196,6 +197,7 @@ def test_sums_and_own_are_the_mean_of_both(summed):
     assert_allclose(found, expected, atol=0.01)
 
 
+@pytest.mark.slow
 def test_class_sums_are_the_nearest_class_mean_and_noise_costs(summed):
     common, v, y = in_the_map(summed)
     nearest = NearestCentroid().fit(v, y).predict(common.transform(summed.test.X))

@@ -104,6 +104,7 @@ def test_the_tables_are_those_of_the_rows(rows):
     assert {path.name for path in (RESULTS / "tables").iterdir()} == {*tables, *made_of_times, "claims.md"}
 
 
+@pytest.mark.slow
 def test_the_verdicts_are_those_of_the_rows(rows):
     verdicts = {
         preset: [verdict for verdict in check_claims(rows, preset) if verdict.claim.source not in TIME_FIGURES.values()]

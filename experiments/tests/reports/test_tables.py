@@ -152,6 +152,7 @@ def unshuffled():
     return rows, list(tables_of(rows).values())
 
 
+@pytest.mark.slow
 @given(randomness=st.randoms(use_true_random=False))
 @settings(max_examples=3)
 def test_tables_do_not_depend_on_the_order_of_rows(randomness, unshuffled):

@@ -168,6 +168,7 @@ def test_a_browser_that_asks_too_often_is_told_to_wait(tmp_path):
         refused(answers[-1], "TOO_MANY_REQUESTS", 429)
 
 
+@pytest.mark.slow
 def test_pages_have_the_policy_of_pages_and_answers_to_programs_theirs(world):
     browser = world.browser("north")
     for path in ("/", f"/projects/{world.project}", "/static/pages.css", "/session/x", "/projects/x"):

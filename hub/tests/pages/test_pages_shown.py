@@ -169,6 +169,7 @@ def test_the_agreement_is_said_in_words(world):
         assert FINGERPRINTS[who] in told
 
 
+@pytest.mark.slow
 def test_revisions_are_kept_and_compared(tmp_path):
     with World(tmp_path / "hub") as world:
         world.open_project()
@@ -223,6 +224,7 @@ def test_a_long_log_is_shown_by_pages_and_checked_as_a_whole(tmp_path):
 NASTY = "<script>alert(1)</script>\"'&{{7*7}}"
 
 
+@pytest.mark.slow
 def test_no_name_becomes_markup(tmp_path):
     with World(tmp_path / "hub") as world:
         world.open_project(NASTY)
@@ -274,6 +276,7 @@ def test_an_address_that_is_none_is_a_page_for_people_and_json_for_programs(worl
         assert browser.get(path).json()["code"] == "NOT_FOUND"
 
 
+@pytest.mark.slow
 def test_a_share_of_an_earlier_revision_and_one_taken_back_say_so(tmp_path):
     with agreed_world(tmp_path / "hub") as world:
         world.send("north", "share", SHARES["north"])

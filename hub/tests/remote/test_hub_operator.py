@@ -182,6 +182,7 @@ def test_bytes_that_were_changed_cut_or_swapped(mail):
         assert codes["analyst"]
 
 
+@pytest.mark.slow
 def test_the_last_project_file_shown_in_place_of_the_next(mail, tmp_path):
     later = replace(mail.project, revision=mail.project.revision + 1)
     (tmp_path / "project.toml").write_text(project_text(later, mail.keys["a"]))

@@ -45,6 +45,7 @@ def hub(mail, monkeypatch):
     return made
 
 
+@pytest.mark.slow
 def test_from_an_invitation_to_a_model_by_a_hub(mail, hub):
     a, b, analyst = (mail.root / name for name in ("a", "b", "analyst"))
     room = told("remote", "open", "wards", "-C", a)["project"]

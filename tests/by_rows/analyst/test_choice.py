@@ -124,6 +124,7 @@ def test_a_part_can_be_left_to_the_analyst(both, integrator, estimator):
     assert model_from(inside(file, both)).left_out is not None
 
 
+@pytest.mark.slow
 def test_where_both_are_named_nothing_is_chosen(both):
     result = both.folder.integrate(dc.LTI(8), FOREST)
     assert result.selection is None

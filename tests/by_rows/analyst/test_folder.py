@@ -32,6 +32,7 @@ def everything_in(path):
     return {file.relative_to(path): file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sealed", [False, True])
 def test_models_are_those_of_the_roles_in_memory(place, sealed):
     there = place(seal_shares=sealed)
@@ -186,6 +187,7 @@ def test_a_second_share_must_say_which_it_replaces(place):
     assert there.folder.shares()[0].digest != first
 
 
+@pytest.mark.slow
 def test_order_of_work(place):
     there = place()
     with refused("QUORUM_NOT_MET", "0 of 3"):
@@ -233,6 +235,7 @@ def test_objects_of_no_library_are_neither_kept_nor_read(both):
             both.folder.export(anchor_predictions=True)
 
 
+@pytest.mark.slow
 def test_the_score_is_of_rows_left_out(place):
     there = place()
     there.folder.add([there.send(name) for name in ("north", "south", "west")])

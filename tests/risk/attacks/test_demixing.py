@@ -30,6 +30,7 @@ def test_planted_groups_are_found_exactly(size):
     assert membership(scores[: len(order)], scores[len(order) :]).tpr == 1.0
 
 
+@pytest.mark.slow
 def test_groups_of_others_are_not_solved():
     shared, order, people, estimate = world(size=3)
     found = demix(shared, np.zeros(len(shared), dtype=int), people[len(order) :], estimate)

@@ -33,6 +33,7 @@ def test_a_share_that_has_nothing_of_the_rows_tells_nothing(seed):
     assert found.low < 0.5 < found.high
 
 
+@pytest.mark.slow
 def test_noise_that_bounds_the_best_test_bounds_the_attack():
     """The mean of all rows with noise: no test exceeds that of two normal distributions a known distance apart."""
 

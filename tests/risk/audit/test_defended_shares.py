@@ -55,6 +55,7 @@ class _OwnTargets(Microaggregation):
         return published._replace(target=target[published.own_rows])
 
 
+@pytest.mark.slow
 def test_numeric_targets_tell_rows_of_a_group_apart():
     """Means of groups with each row's own target: once a group is solved, the targets say who is who."""
     rng = np.random.default_rng(0)
@@ -72,6 +73,7 @@ def test_numeric_targets_tell_rows_of_a_group_apart():
     assert linked[Microaggregation] == pytest.approx(0.25, abs=0.02)
 
 
+@pytest.mark.slow
 def test_what_is_proven_stands_beside_what_was_tried(digits):
     result = audited(digits, GaussianMechanism(4.0), attacks=("shadow shares", "demixing"), seed=None)
     assert result.proven["membership AUC"] == pytest.approx(0.74, abs=0.01)

@@ -90,6 +90,7 @@ def test_rows_in_another_order_are_refused(digits, pca_party):
         audit(pca_party, X[order], anchor)
 
 
+@pytest.mark.slow
 def test_the_forward_emulator_finds_what_reconstructions_cannot(rng):
     """Two random directions of forty tell little about a row, and yet which one it is."""
     rows = rng.normal(size=(1200, 40))
@@ -124,6 +125,7 @@ def test_labels_alone_count_for_all_they_tell(rng):
     assert {one.name: one.rating for one in result.all_criteria()}["inference"] != "red"
 
 
+@pytest.mark.slow
 def test_a_single_column_that_is_disclosed_is_not_green(rng):
     rows = rng.normal(size=(700, 40))
     f = FunctionTransformer(lambda table: 3 * np.asarray(table)[:, :1])
@@ -150,6 +152,7 @@ def test_rotation_and_the_order_of_rows_change_nothing(digits, pca, pca_party):
             assert_allclose(one.value, other.value, atol=1e-6, err_msg=f"{one.attack}: {one.metric}")
 
 
+@pytest.mark.slow
 def test_the_map_itself_tells_members_unless_it_was_fitted_elsewhere(digits):
     (X, y), _, (public, _), *_ = digits
     X, y, f = X[:60], y[:60], dc.obfuscator("pca", n_components=16)
