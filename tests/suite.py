@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import inspect
 import os
 from pathlib import Path
 
@@ -84,15 +85,23 @@ def commands_are_made_once():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def shap_is_not_compiled():
-    """Leave shap's functions as they are written: to compile them takes seconds, more than they do in all tests."""
+def little_is_compiled():
+    """Leave shap's functions as they are written, and keep UMAP's on the disk: to compile them takes seconds."""
     import numba
 
     compile_function = numba.njit
 
     def njit(*given, **options):
-        is_of_shap = given and getattr(given[0], "__module__", "").startswith("shap.")
-        return given[0] if is_of_shap else compile_function(*given, **options)
+        if given and inspect.isfunction(given[0]):
+            return njit(*given[1:], **options)(given[0])
+
+        def decorate(function):
+            if function.__module__.startswith("shap."):
+                return function
+            is_of_umap = function.__module__.startswith(("umap.", "pynndescent."))
+            return compile_function(*given, **options | {"cache": True} if is_of_umap else options)(function)
+
+        return decorate
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(numba, "njit", njit)

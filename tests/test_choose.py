@@ -47,7 +47,7 @@ def test_the_most_useful_option_within_the_limits_is_taken(choice):
     assert min(plain.utility, elsewhere.utility) > grouped.utility > 0.4
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_option_is_taken_where_none_is_within_the_limits(digits):
     options = [options_for(("pca",), (16,), on_public=False)[0]]
     choice = chosen(digits, options, linkage=0.5)

@@ -122,7 +122,7 @@ def test_what_an_operator_sees(folder, database):
     assert "s3cret" not in said
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_operators_commands(folder, database, tmp_path):
     more = ["--database", database] if database else []
     data = ["--data", folder / "hub", *more]

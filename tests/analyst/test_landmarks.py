@@ -126,7 +126,7 @@ def test_the_warning_says_how_much_is_missed_and_what_to_do(monkeypatch, limited
 @pytest.mark.parametrize(("alpha", "atol"), [(0.1, 1e-5), (1e-4, 1e-10)], ids=["single", "double"])
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 @pytest.mark.parametrize("center", [False, True])
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_blocks_change_nothing(monkeypatch, center, kernel, alpha, atol):
     """Whether the rows come eleven at a time or all at once; but for rounding."""
     views, _ = nonlinear_views(300)

@@ -488,7 +488,7 @@ def test_the_usual_obfuscators_map_each_row_by_itself(example, kind, on_anchor):
     assert list(judge_row_wise(party, encoded.X if on_anchor else anchor.rows)) == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_figures_are_those_of_an_audit():
     _, encoded, anchor = digits(60, classes=3)
     party = dc.Party("north", dc.obfuscator("pca", 3), defences=[Microaggregation(4)], shuffle=False)

@@ -121,7 +121,7 @@ def test_a_study_killed_at_random_moments_and_then_its_withdrawal(tmp_path):
     assert (True, True) in outcomes
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_second_round_killed_at_random_moments_leaves_one_message(tmp_path):
     """The rounds of a regression leave once each, whatever is killed, and the first one's message is not sent again."""
     sharing = {"statistics": ("logistic regression",), "rounds": 2}
@@ -142,7 +142,7 @@ def test_a_second_round_killed_at_random_moments_leaves_one_message(tmp_path):
         started = time.monotonic()
         assert commands.run(place, "answer", table) == 0
         duration = time.monotonic() - started
-        for _ in range(N_KILLS // 3):
+        for _ in range(N_KILLS):
             shutil.rmtree(place)
             shutil.copytree(joined, place)
             left = set()
@@ -161,4 +161,4 @@ def test_a_second_round_killed_at_random_moments_leaves_one_message(tmp_path):
             assert [entry["event"] for entry in folder.log.entries()].count("share") == 2
             assert [each.round for each in Ledger(place / "ledger" / "ledger.json", key=bytes(32)).entries] == [1, 2]
             assert not (place / "mask.dcstate").exists()
-    assert outcomes <= {0, 1}
+    assert outcomes == {0, 1}

@@ -123,7 +123,7 @@ def answered(client, path, words, seconds=60):
     raise AssertionError(f"{path} did not say: {words}")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_long_upload_is_kept_whole_and_a_desk_that_closes_before_a_yes_lets_nothing_leave(world, desk):
     """The upload is more than what the server holds in memory."""
     running, link = desk

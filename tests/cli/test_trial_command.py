@@ -77,7 +77,7 @@ def test_what_would_leave_and_who_would_know_is_that_of_a_project_like_this(tabl
     assert "60 public rows, and all learn from the 50 with targets" in facts["notes"][0]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_codes_of_which_small_parties_and_labelled_public_rows_have_few_are_no_reason_to_refuse(tmp_path):
     random = np.random.default_rng(0)
     table = pd.DataFrame({"age": random.integers(20, 90, 480), "code": random.permutation(np.arange(480) % 40)})

@@ -95,7 +95,7 @@ def narrow(n_columns, kind):
     ("n_columns", "kind"),
     [*((n, "numbers") for n in (1, 2, 9)), (5, "both"), (9, "both"), (1, "categories"), (2, "categories")],
 )
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_defaults_take_narrow_tables(n_columns, kind):
     """Tables of 1 to 11 columns as numbers; a map has 10 by default."""
     table = narrow(n_columns, kind)

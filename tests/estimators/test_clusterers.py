@@ -180,7 +180,15 @@ WHY = "an entry that is no number is not shown, so it is not a TypeError that qu
 # The adapter's anchor is drawn without a look at X, which the checks place where they like.
 @pytest.mark.filterwarnings("ignore:In most columns the anchor", "ignore:The anchor has as many rows")
 @pytest.mark.filterwarnings("ignore:The total says hardly more")
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        *(pytest.param(each, marks=pytest.mark.nightly) for each in ESTIMATORS[:2]),
+        *ESTIMATORS[2:4],
+        *(pytest.param(each, marks=pytest.mark.nightly) for each in ESTIMATORS[4:]),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
 def test_scikit_learn_contract(estimator, monkeypatch):
     # A common map of the anchor's rows alone, without a thousand between them.
     monkeypatch.setitem(CommonMap.from_anchor.__func__.__kwdefaults__, "n_rows", 0)

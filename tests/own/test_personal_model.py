@@ -256,7 +256,7 @@ def test_texts_and_a_model_without_probabilities():
     assert world.score(mine, "combined") > 0.6
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_texts_of_a_frame_are_those_of_an_array():
     """With public rows without targets, whose labels are an empty array."""
     words = np.array(["low", "middle", "high"])

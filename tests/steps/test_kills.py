@@ -178,7 +178,7 @@ def two_models(world, a, b, number):
     return path.rename(path.with_name(f"model-{number}.dcmodel"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("verb", ["share", "install"])
 def test_kills_at_random_moments(verb, commands, world):
     a, b = world.shared("a"), world.shared("b")

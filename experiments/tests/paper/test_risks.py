@@ -137,7 +137,7 @@ AUDITED = TINY.replace('["pca", "kernel-pca"]', '["pca"]').replace("[3, 5]", "[5
 ).replace('"LR", "PINV"', '"LR", "audit"').replace("seeds = 2", "seeds = 1")  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_experiment_has_rows_of_both(tmp_path, monkeypatch):
     shrink_forests(monkeypatch)
     experiment = tiny(tmp_path, AUDITED)

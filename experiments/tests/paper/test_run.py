@@ -121,7 +121,7 @@ def tables(folder):
     return {path.name: path.read_bytes() for path in kept}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_failing_method_is_a_row_and_the_others_go_on(tmp_path):
     text = TINY.replace("LTI = {}", 'LTI = {}\nBroken = { class = "tiny:Broken" }')
     experiment = replace(tiny(tmp_path, text), seeds=(0,))

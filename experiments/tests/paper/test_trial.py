@@ -133,7 +133,7 @@ def test_a_score_is_what_the_pieces_give_by_hand(condition, make_data, name):
 
 
 @pytest.mark.parametrize("n_sources", [60, None])
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_local_with_public_rows_is_plain_scikit_learn(digits, n_sources):
     """Each party's rows and the real rows behind the anchor, with their targets."""
     condition = replace(DIGITS, n_sources=n_sources)

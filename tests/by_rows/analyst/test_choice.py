@@ -108,7 +108,7 @@ def test_outer_manifests_say_nothing_of_it(chosen):
         assert not {"left_out", "without_party", "head", "selection"} & facts.keys()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("integrator", "estimator"), [("auto", FOREST), (dc.LTI(8), "auto")], ids=["the method", "the model"]
 )
