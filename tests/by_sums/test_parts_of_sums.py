@@ -57,6 +57,19 @@ def test_counts_are_those_of_all_parts(tmp_path):
     assert_allclose(prepared.part, folder.prepare(TABLE).part, rtol=0, atol=1e-9)
 
 
+def test_robust_regression_deals_each_part_to_groups(tmp_path):
+    """Moments of all rows are those of the table; each row is in one group, whatever the parts."""
+    sharing = {"statistics": ("least squares",), "outcome": "pulse", "errors": "robust"}
+    world = new_sums_world(tmp_path, parties=PARTIES, sharing=sharing)
+    folder = world.folder("south")
+    maker = folder.part_maker()
+    prepared = folder.prepare(functools.reduce(operator.add, map(maker.part, split(TABLE))))
+    found, expected = (each.part.reshape(11, -1) for each in (prepared, folder.prepare(TABLE)))
+    assert_allclose(found[0], expected[0], rtol=0, atol=1e-9)
+    assert (found[1:, 0] > 0).all()
+    assert_allclose(found[1:, 0].sum(), expected[1:, 0].sum(), rtol=0.05)
+
+
 @pytest.mark.slow
 def test_a_shared_total_of_parts_is_in_the_ledger(tmp_path):
     world = new_sums_world(tmp_path, parties=PARTIES)
