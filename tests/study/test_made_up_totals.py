@@ -89,6 +89,15 @@ def of(part, places, factor):
     return changed
 
 
+def made_up_groups(part, length):
+    """The same for groups alone: their moments and weights, more than all rows have, or less than nothing."""
+    places = np.arange(length, len(part))
+    is_weight = places % length == 0
+    for factor, words in ((40, "more than there are rows"), (-40, "of a group is far below zero")):
+        yield of(part, places[~is_weight], factor), "least eigenvalue"
+        yield of(part, places[is_weight], factor), words
+
+
 def made_up(name, part):
     """What a party adds in place of its part, and a part of the words of the refusal."""
     size = STATISTICS[name]._size if name in ("least squares", "classical", "effect") else 0
@@ -102,9 +111,8 @@ def made_up(name, part):
             yield of(part, [start + place for start in starts for place in products], -40), "least eigenvalue"
             moments = [start + 1 + place for start in starts for place in range(len(triangle))]
             yield of(part, moments, 40), "than its declared range allows"
-            # Those of groups alone: more than all rows have, or less than nothing.
-            for factor in (40, -40) if name == "least squares" else ():
-                yield of(part, [place for place in moments if place >= length], factor), "least eigenvalue"
+            if name == "least squares":
+                yield from made_up_groups(part, length)
         case "effect":
             products = [1 + place for place, (i, j) in enumerate(triangle) if (i, j) == (4, 5)]
             starts = range(0, 5 * len(triangle), len(triangle))

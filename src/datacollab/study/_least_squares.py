@@ -374,6 +374,7 @@ class LeastSquares(Statistic):
         n = float(rows[0])
         refuse_total(below_zero(whole, sigma), self.title)
         if self.errors == "robust":
+            refuse_total(_wrong_weights(rows, self._noises_of_rows * noise), self.title)
             _refuse_groups(whole, M[1:], sigma, self.title)
         # In a range of width 1, numbers have a variance of 1/4 at most, and so have indicators.
         widest = float(np.diag(whole).max())
@@ -429,6 +430,19 @@ class LeastSquares(Statistic):
             kind=self.errors,
             cluster=self.cluster,
         )
+
+
+def _wrong_weights(rows: FloatArray, noises: FloatArray) -> str | None:
+    """Return that no rows give the weights of groups beside the number of all rows, as a sentence's end; None if not.
+
+    Both arguments have the shape (1 + n_groups,), with all rows first.
+    """
+    if rows[1:].min() < -largest_noise(1, noises[1]):
+        return "the weight of a group is far below zero"
+    # A row's differences to all others weigh 1 together at most.
+    if rows[1:].sum() > rows[0] * (1 + 1e-6) + largest_noise(1, float(np.linalg.norm(noises))):
+        return "groups weigh more than there are rows"
+    return None
 
 
 def _refuse_groups(whole: FloatArray, M: FloatArray, sigma: float, title: str) -> None:
@@ -490,8 +504,12 @@ def _compare_groups(M: FloatArray, rows: FloatArray, sigma: float) -> tuple[Floa
     # Noise is the same in all groups, residuals go by their rows.
     moved = _noise_in_scores(beta, sigma)
     noisy = min(1.0, float(np.trace(moved) / max(np.trace(middle), np.finfo(float).tiny)))
-    shares = (1 - noisy) * rows / rows.sum() + noisy / N_GROUPS
-    df = 1 / float(shares @ shares) - 1
+    # Without any weight, of rows that are all alone in their blocks, no group tells anything.
+    n_weights = float(rows.sum())
+    df = 0.0
+    if n_weights > 0:
+        shares = (1 - noisy) * rows / n_weights + noisy / N_GROUPS
+        df = 1 / float(shares @ shares) - 1
     if df < _FEWEST_DEGREES:
         raise NumericalError(
             f"Least squares: most rows are in {df + 1:.0f} of {N_GROUPS} groups. Agree on clusters that are "
