@@ -285,6 +285,13 @@ def test_entries_that_spss_counts_as_missing_are_gaps(tmp_path):
         assert "entries that SPSS counts as missing are gaps in 'a', 'b', 'c'" in line
 
 
+@pytest.mark.parametrize("suffix", [".sav", ".dta", ".xpt"])
+def test_texts_of_nothing_but_blanks_are_gaps(tmp_path, suffix):
+    table = pd.DataFrame({"ward": ["north", "  ", "south", ""]})
+    getattr(pyreadstat, {".xpt": "write_xport"}.get(suffix, f"write_{suffix[1:]}"))(table, str(tmp_path / f"t{suffix}"))
+    assert read_table(tmp_path / f"t{suffix}")["ward"].isna().tolist() == [False, True, False, True]
+
+
 def test_marks_of_gaps_are_gaps_in_files_of_stata(tmp_path):
     """In whole numbers too, where a reader makes 0 of a plain gap behind a mark."""
     table = pd.DataFrame({"x": pd.Series(["a", 1, None, 3], dtype=object), "y": [1.5, None, 2.0, 3.0]})

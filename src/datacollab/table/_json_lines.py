@@ -64,7 +64,7 @@ def read_json_lines(path: Path) -> TextRows:
 def _rows_of(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the object of each line, with numbers as they are written; blank lines are none."""
     # Not a number, and infinity, are no JSON, and a gap to those who write them.
-    options: dict[str, Any] = {"parse_float": _Decimal, "parse_int": str, "parse_constant": lambda _: None}
+    options: dict[str, Any] = {"parse_float": _Decimal, "parse_constant": lambda _: None}
     with open(path, encoding="utf-8-sig", newline="\n") as file:
         try:
             for number, line in enumerate(file, start=1):
