@@ -251,7 +251,7 @@ def test_rates_go_by_rounds_as_well(tmp_path):
         table = make_rows(place, 4000).drop(columns="ill")
         rate = 0.03 * np.exp(0.02 * (table["age"] - 50) + 0.5 * (table["ward"] == "night"))
         table["weeks"] = np.minimum(random.exponential(1 / rate), random.uniform(1, 10, 4000)).round(2).clip(0.01)
-        table["died"] = (random.random(4000) < 0.2).astype(int)
+        table["died"] = (random.random(4000) < 0.12).astype(int)
         table.to_csv(world.table(name), index=False)
     world.analyst.add(world.share_all())
     assert world.analyst.integrate().asks_again

@@ -554,7 +554,7 @@ class PoissonRound(_RegressionRound):
     def _check_share(self, n_rows: float, n_outcomes: float, of_rows: float) -> None:
         if n_outcomes - CERTAINTY * of_rows > _MOST_EVENTS * n_rows:
             raise NumericalError(
-                f"Poisson regression: {n_outcomes / n_rows:.0%} of rows have the event; by rounds, expected at most "
+                f"Poisson regression: {n_outcomes / n_rows:.1%} of rows have the event; by rounds, expected at most "
                 f"{_MOST_EVENTS:.0%}. Declare a shorter longest time ([task], maximum), or take additive hazards."
             )
 
