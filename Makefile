@@ -31,11 +31,14 @@ FOR_CORE := --editable '.[umap,data,tables,shap,gpu,exchange,cli]'
 demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints two tables, writes figures and a page.
 	$(BIN)/datacollab demo --output output/demo
 
-test: $(VENV)/.test  ## The tests, doctests and documents included, but for the slow quarter.
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow"
+# A file goes to one worker as a whole, since its tests share worlds.
+TESTS ?= not slow
 
-test-all: test  ## And the slow ones: whole commands on real data, kills.
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "slow and not nightly"
+test: $(VENV)/.test  ## The tests, doctests and documents included, but for the slow quarter.
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "$(TESTS)"
+
+test-all:  ## The slow ones too, in one go: whole commands on real data, kills.
+	$(MAKE) test TESTS="not nightly"
 
 mutants: $(VENV)/.test  ## Thirty faults, each planted alone into a copy of the package: tests must fail. Takes some minutes on two cores.
 	$(BIN)/python tests/run_mutants.py

@@ -79,7 +79,7 @@ def test_error_lists_the_places_and_the_ways(nowhere, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["mnist", "fashion-mnist"])
+@pytest.mark.parametrize("name", ["mnist", pytest.param("fashion-mnist", marks=pytest.mark.nightly)])
 def test_real_images(real, name):
     dataset = real(name)
     assert dataset.X.shape == (70_000, 784)
@@ -94,7 +94,7 @@ def test_real_images(real, name):
     np.testing.assert_array_equal(counts, expected)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_real_ujiindoorloc(real):
     dataset = real("ujiindoorloc")
     assert dataset.X.shape == (21_048, 520)

@@ -282,7 +282,7 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ["scores", *(pytest.param(way, marks=pytest.mark.nightly) for way in list(WAYS)[1:])])
 @pytest.mark.slow
 def test_an_anchor_is_said_to_be_cut_where_it_was_and_only_there(way):
     """Both anchors have as many rows as X when they arrive."""

@@ -328,7 +328,7 @@ def test_simulated_readings_have_the_noise_that_is_said():
     assert np.abs(np.mean(errors, axis=0) / np.std(errors, axis=0)).max() < 0.25
 
 
-@pytest.mark.parametrize("n_columns", [5, 20])
+@pytest.mark.parametrize("n_columns", [5, pytest.param(20, marks=pytest.mark.nightly)])
 @pytest.mark.slow
 def test_whether_a_group_has_one_person_is_not_read_from_the_entries_of_columns(n_columns):
     """The mean of a group's rows with an entry, over all columns, is no closer than its number of rows."""

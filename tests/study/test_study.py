@@ -528,7 +528,7 @@ def test_epsilon_raises_the_noise_of_the_whole_message():
     assert_array_equal(lax.agreed.noise, STATISTICS[0].spread)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("errors", "noise"), [("classical", 3.0), ("robust", 1.0)])
 def test_intervals_hold_with_the_noise_of_the_total(errors, noise):
     """200 draws of noise and residuals: 95 % intervals hold in 91 to 98 % of the coefficients."""

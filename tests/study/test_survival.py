@@ -167,7 +167,7 @@ def test_the_hazard_ratio_is_that_of_mantel_and_haenszel_within_parties(hazard, 
         assert_allclose(ratio, [first / second * math.exp(sign * half) for sign in (0, -1, 1)], rtol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @given(seed=st.integers(0, 1000), step=st.sampled_from([0.5, 2.0, 5.0]))
 @settings(max_examples=10, deadline=None)
 def test_tied_times_leave_the_test_as_it_is_and_the_ratio_is_one_of_rates(seed, step):
@@ -335,7 +335,7 @@ def test_epsilon_holds_for_the_whole_message(statistic):
     assert 1 / plan.loss == pytest.approx(gaussian_sigma(1.0, 1e-5))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_intervals_and_level_hold_with_noise():
     """60 studies of four parties of 150: about 95 % of the intervals hold, and 5 % of the tests reject."""
     random, held, rejected = np.random.default_rng(0), [], 0

@@ -63,7 +63,7 @@ def test_every_row_is_there_with_its_scores_and_where_it_comes_from(undisturbed,
         assert all(0 <= value <= 1 for value in found.values())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_goes_on_where_it_was_stopped(quiet, undisturbed, tmp_path, monkeypatch):
     """Ctrl-C after three trials; the second run computes the others only, and the tables are the same bytes."""
     file, ran = tmp_path / "results.sqlite", []

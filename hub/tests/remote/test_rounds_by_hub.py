@@ -28,7 +28,7 @@ def lead_to(hub, monkeypatch):
     monkeypatch.setattr("httpx.Client", lambda **options: client(**{**options, "transport": transport}))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_rounds_go_through_a_hub(tmp_path, monkeypatch):
     world = new_rounds_world(tmp_path)
     owner = world.root / NAMES[0]
