@@ -15,6 +15,7 @@ from datacollab.bundle import canonical_json, pack, seal
 from datacollab.by_sums.rounds import ROUND_FILE, ROUND_KIND, NextRound, read_round, round_to_bytes
 from datacollab.folder.ledger import Ledger
 from datacollab.steps.analyst import STUDY_FILES
+from datacollab.steps.party import Policy, assessment
 from datacollab.study import RoundsSoFar
 from party_world import refused
 from playing import done
@@ -82,8 +83,10 @@ def test_two_rounds_by_commands_give_the_odds_ratios_of_all_rows(first, tmp_path
 
 def test_the_approver_reads_once_that_rounds_follow(first):
     text = " ".join(first.summaries[0].to_text().split())
-    assert "This is the first of 2 rounds, and a yes is for all of them." in text
+    assert "There are 2 rounds, and a yes is for all of them." in text
     assert "The totals of logistic regression:" in text
+    form = assessment(first.project, Policy(), first.summaries[0])
+    assert "bytes), the first of 2 rounds' files, all of the same rows: logistic regression over" in form
     assert "2 rounds, with an intercept of each party" in done("project", "show", first.root / "project.toml").output
 
 

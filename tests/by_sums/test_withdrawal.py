@@ -1,5 +1,7 @@
 """A run without a party that was in an earlier one: only with its signed word, or with a name and the risk."""
 
+import shutil
+
 import pytest
 
 from datacollab.by_sums.party._withdrawal import withdrawal_to_bytes
@@ -42,6 +44,20 @@ def test_the_others_go_on_with_a_signed_withdrawal_and_make_a_model(world):
     assert "before it shared" in " ".join(seen[0].to_text().split())
     # The noise of both totals is accounted for.
     assert seen[0].noise_before == pytest.approx(seen[0].noise)
+
+
+def test_files_of_the_earlier_run_go_from_the_analysts_inbox_too(world):
+    """Sums of both runs, one with a party and one without it, would tell this party's."""
+    inbox = world.root / "analyst" / "inbox"
+    inbox.mkdir()
+    shutil.copy(world.folder("north").outbox / "north.dcsum", inbox)
+    (inbox / "south.dcsum").write_bytes(b"cut off")
+    world.next_run(without=[LEFT])
+    east = world.share("east", without=[LEFT])
+    shutil.copy(east, inbox)
+    AnalystFolder.init(world.root / "analyst", world.root / "project.toml")
+    assert sorted(file.name for file in inbox.iterdir()) == ["east.dcsum", "south.dcsum"]
+    assert world.analyst.log.entries()[-1]["facts"]["removed"] == ["north.dcsum"]
 
 
 @pytest.mark.slow

@@ -59,7 +59,8 @@ def test_sums_are_described_with_the_figures_for_their_number_of_rows():
     assert "measured on public tables with 1,000 rows; more rows reveal less" in text
     assert "| Purpose, as all parties agreed | Who is ill \\| &lt;b>soon&lt;/b>? At home. |" in text
     for words in (
-        "2,500 numbers (about 23,000 bytes)",
+        "2,500 numbers (about 23,000 bytes), once: ridge regression over",
+        "has noise of 0.1.",
         "| 3: age, pulse, ward |",
         "a model: classification of ill",
         f"The institute, key {KEYS['analyst'].public.fingerprint}",
@@ -102,6 +103,7 @@ def test_a_study_and_a_proof_are_said_to_be_what_they_are():
     assert "Attacks on logistic regression were not measured" in " ".join(ratios.split())
     assert "No secret map" not in assessment(PROJECT, Policy(), SUMS)
     assert "- counts: rows of each level" in text
+    assert "has noise that hides a row as well as 0.1 does in sums for a model." in text
     assert "the study's result; also at those it is given to | analyst |" in text
     assert "(3, 1e-05)-differentially private" in assessment(PROJECT, Policy(), replace(SUMS, epsilon=3.0))
 

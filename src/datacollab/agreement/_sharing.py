@@ -411,8 +411,8 @@ def sharing_sentences(sharing: Sharing) -> list[str]:
         )
     if sharing.rounds is not None:
         sentences.append(
-            f"This is the first of {sharing.rounds} rounds, and a yes is for all of them. In each further one the "
-            "analyst sends the coefficients so far, and the same rows answer. The noise stated is that of all together."
+            f"There are {sharing.rounds} rounds, and a yes is for all of them. In each after the first the analyst "
+            "sends the coefficients so far, and the same rows answer. The noise stated is that of all together."
         )
     sentences += [
         f"Parties {join_names(names)} are one legal entity, and hide one another's rows from nobody within it."

@@ -184,6 +184,13 @@ class SumsSummary:
         return ("masks", "noise")
 
     @property
+    def noise_words(self) -> str:
+        """The noise of the total in words; a study's numbers have noise of different sizes."""
+        if self.of_study:
+            return f"noise that hides a row as well as {self.noise:.2g} does in sums for a model"
+        return f"noise of {self.noise:g}"
+
+    @property
     def above_limits(self) -> tuple[str, ...]:
         """Figures above the policy's limits: none, as it has none for sums."""
         return ()
@@ -221,17 +228,15 @@ class SumsSummary:
     def _fact_lines(self) -> list[str]:
         """Describe the message, and the changes of rows before they were added up."""
         rows = f"sums over {self.n_rows} of its rows"
-        noise = f"with noise of {self.noise:g}"
         if self.of_study:
             rows = f"{self.statistic} over {self.n_rows} of its rows"
-            noise = f"with noise that hides a row as well as {self.noise:.2g} does in sums for a model"
         if self.n_public:
             rows += f", and {self.n_public} labelled public ones"
         lines = [
             f"Party {self.party} of project {self.project} would send one file to the analyst ({self.analyst}).",
             f"It holds {self.n_numbers:,} numbers, about {self.n_bytes:,} bytes: {rows}.",
             f"Masks hide them: only the total of all {self.n_parties} parties, {self.n_entities} institutions, can be "
-            f"read, {noise}.",
+            f"read, with {self.noise_words}.",
             "No row leaves, and no target.",
         ]
         if self.adjusted["columns"]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
-from ...agreement import load_project, read_project
+from ...agreement import Project, load_project, read_project
 from ...bundle import PublicKey, read_regular, unpack, write_atomically
 from ...by_rows.analyst import Integration, RowsAtAnalyst
 from ...by_sums.analyst import StudyAtAnalyst, SumsAtAnalyst, SumsIntegration
@@ -75,8 +75,9 @@ class AnalystFolder(AnalystFiles):
             if not (path / "shares").is_dir() or target.read_bytes() != text:
                 facts: dict[str, Any] = {"project": project.name, "project_digest": project.digest}
                 # Sums of an earlier run, with those of the next, show the part of a party that left.
-                if removed := list(path.glob("shares/*.dcsum")):
-                    facts["removed"] = [file.name for file in removed]
+                came = [file for file in path.glob("inbox/*.dcsum") if _is_of_another_version(file, project)]
+                if removed := [*path.glob("shares/*.dcsum"), *came]:
+                    facts["removed"] = sorted({file.name for file in removed})
                 for file in removed:
                     file.unlink()
                 for made in ("sums-model.dcstate", ROUND_FILE, f"outbox/{ROUND_FILE}"):
@@ -235,3 +236,11 @@ class AnalystFolder(AnalystFiles):
 
     def __repr__(self) -> str:
         return f"AnalystFolder({os.fspath(self.path)!r}, project={self.project.name!r})"
+
+
+def _is_of_another_version(file: Path, project: Project) -> bool:
+    """Return whether a file that came was made for another version of the project; a damaged one tells nothing."""
+    try:
+        return unpack(file).facts.get("project_digest") != project.digest
+    except ExchangeError:
+        return False

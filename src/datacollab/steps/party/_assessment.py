@@ -114,6 +114,9 @@ def _of_sums(project: Project, policy: Policy, summary: SumsSummary) -> dict[str
     records = f"{summary.n_rows:,} records"
     if summary.n_public:
         records += f" and {summary.n_public} labelled public ones"
+    how_often = "once"
+    if project.sums.n_rounds > 1:
+        how_often = f"the first of {project.sums.n_rounds} rounds' files, all of the same rows"
     risk = []
     if summary.epsilon is not None:
         risk.append(promise(summary.epsilon))
@@ -127,9 +130,9 @@ def _of_sums(project: Project, policy: Policy, summary: SumsSummary) -> dict[str
     return {
         **_members(analyst, summary.analyst, summary.others),
         "made": "a study" if summary.of_study else "a model",
-        "leaves": f"One file with {summary.n_numbers:,} numbers (about {summary.n_bytes:,} bytes), once: "
-        f"{summary.statistic} over {records}, under masks, with noise of {summary.noise:.2g} "
-        f"in the total of all {summary.n_parties} parties ({summary.n_entities} institutions)."
+        "leaves": f"One file with {summary.n_numbers:,} numbers (about {summary.n_bytes:,} bytes), {how_often}: "
+        f"{summary.statistic} over {records}, under masks. The total of all {summary.n_parties} parties "
+        f"({summary.n_entities} institutions) has {summary.noise_words}."
         + "".join(f"\n- {each}" for each in summary.tells),
         "stays": "records, targets, sums of this party alone, keys, policy and log",
         "who": "\n\n".join([*summary.to_dict()["who"], others, *(f"Warning: {each}" for each in summary.sentences)]),
