@@ -21,8 +21,11 @@ from ._limits import unreadable
 from ._text import settle_types, spell_names
 
 _FILES = (".sqlite", ".sqlite3", ".db", ".duckdb")
-_ADDRESS = re.compile(r"postgres(?:ql)?://(?P<place>[^?]*)(?:\?(?P<options>.*))?", re.DOTALL)
-_SECRETS = ("password", "sslpassword")
+_SCHEME = re.compile(r"postgres(?:ql)?://")
+_OPTION = re.compile(r"[?&]([^=&?]*)=")
+_SECRETS = {"password", "sslpassword"}
+_SELECT = re.compile(r"(?>\s|--[^\n]*\n|/\*(?s:.*?)\*/|\()*+(?:SELECT|WITH|VALUES|TABLE|FROM)\b", re.IGNORECASE)
+"""How a query begins.  Databases refuse the rest, but a COPY writes files where nothing else may be changed."""
 _FAILURES = {
     # Of SQLite by name of its code, of DuckDB by name of the error, of PostgreSQL by SQLSTATE or its first signs.
     ("SQLITE_READONLY", "SQLITE_AUTH", "25006"): "does something else than to read. Give one SELECT",
@@ -86,12 +89,12 @@ class Query:
 
     def __post_init__(self) -> None:
         place = str(self.database)
-        match = _ADDRESS.fullmatch(place)
-        if match is not None:
-            user, _, _ = match["place"].rpartition("@")
-            names = [unquote(each.partition("=")[0]).strip().lower() for each in (match["options"] or "").split("&")]
+        scheme = _SCHEME.match(place)
+        if scheme is not None:
             # By the last @ and any colon before it: a password may hold signs that end an address elsewhere.
-            if ":" in user or any(name in _SECRETS for name in names):
+            user = place[scheme.end() :].rpartition("@")[0]
+            names = {unquote(each).strip().lower() for each in _OPTION.findall(place)}
+            if ":" in user or names & _SECRETS:
                 raise unreadable(
                     "The address of the database",
                     "holds a password, and stands in histories of commands. Leave the password out: libpq takes it "
@@ -104,6 +107,8 @@ class Query:
             raise unreadable(place, f"is no database, which --sql is for. Its name ends in one of {', '.join(_FILES)}.")
         if not self.sql.strip():
             raise unreadable(str(self), 'is a database: say which rows, as --sql "SELECT age, ward FROM patients".')
+        if _SELECT.match(self.sql) is None:
+            raise unreadable(str(self), "is read by one SELECT, and --sql is something else. Give one SELECT.")
 
     @property
     def path(self) -> Path | None:
@@ -116,10 +121,10 @@ class Query:
         return str(self) if self.path is None else self.path.name
 
     def __str__(self) -> str:
-        match = _ADDRESS.fullmatch(str(self.database))
-        if match is None:
-            return str(self.database)
-        return f"postgresql://{match['place'].rpartition('@')[2]}"
+        place = str(self.database)
+        if self.path is not None:
+            return place
+        return f"postgresql://{place.partition('://')[2].rpartition('@')[2].partition('?')[0]}"
 
 
 def query_frames(query: Query, *, batch_rows: int, schema: Schema | None) -> Iterator[Any]:
@@ -190,7 +195,7 @@ def _ask_duckdb(query: Query, stack: ExitStack, batch_rows: int) -> Any:
     connection = stack.enter_context(closing(duckdb.connect(str(query.path), read_only=True, config=options)))
     statements = connection.extract_statements(query.sql)
     if [each.type.name for each in statements] != ["SELECT"]:
-        raise unreadable(query, "reads by one SELECT, and was given something else. Give one SELECT.")
+        raise unreadable(query, "is read by one SELECT, and --sql is something else. Give one SELECT.")
     return connection.sql(query.sql).to_arrow_reader(min(batch_rows, _MOST_AT_ONCE))
 
 

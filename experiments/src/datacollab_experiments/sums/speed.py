@@ -5,7 +5,8 @@ model's common map, or for a description.  Every share is a fresh process on a f
 the peak are those of the whole process, imports included.  With `--beside SRC`, the sources of another version share
 the same file in turn, and the sums of both are compared.
 
-With `--workers 1 2`, processes of Dask make the sums in parts instead.
+With `--workers 1 2`, processes of Dask make the sums in parts instead.  With `--database`, sqlite, duckdb, or an address
+``postgresql://…`` in which the table `speed` is written anew, the rows come from there by a query.
 
     python -m datacollab_experiments.sums.speed [--rows 1000000] [--columns 50] [--pairs 5] [--beside SRC]
 """
@@ -17,13 +18,16 @@ import operator
 import os
 import resource
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+import adbc_driver_postgresql.dbapi
 import dask
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -34,7 +38,7 @@ from datacollab.agreement import AnchorRecipe, Project, Sharing, Task, make_anch
 from datacollab.bundle import KeyPair
 from datacollab.by_sums.party import AddedRows, PartMaker, PreparedSum
 from datacollab.steps.party import PartyFolder, make_mask_key
-from datacollab.table import Column
+from datacollab.table import Column, Query
 
 from ..harness import markdown
 from ..pays.columns import Array
@@ -98,20 +102,49 @@ def write(root: Path, n_rows: int, n_columns: int, statistic: str) -> None:
             writer.write_table(draw(min(BATCH, n_rows - start), n_columns, 2 + start))
 
 
-def share(root: Path, sums: Path | None) -> None:
+def fill(root: Path, database: str) -> str:
+    """Copy the table's rows into a table of a database, and return where that is."""
+    rows = pq.ParquetFile(root / "table.parquet")
+    place = str(root / f"table.{database}")
+    if database == "sqlite":
+        names = rows.schema_arrow.names
+        with sqlite3.connect(place) as connection:
+            connection.execute(f"CREATE TABLE speed ({', '.join(names)})")
+            for batch in rows.iter_batches():
+                entries = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+                connection.executemany(f"INSERT INTO speed VALUES ({', '.join('?' * len(names))})", entries)
+        connection.close()
+    elif database == "duckdb":
+        with duckdb.connect(place) as connection:
+            connection.execute(f"CREATE TABLE speed AS FROM '{root / 'table.parquet'}'")
+    else:
+        place = database
+        with adbc_driver_postgresql.dbapi.connect(place) as connection, connection.cursor() as cursor:
+            reader = pa.RecordBatchReader.from_batches(rows.schema_arrow, rows.iter_batches())
+            cursor.adbc_ingest("speed", reader, mode="replace")
+            connection.commit()
+    return place
+
+
+def share(root: Path, sums: Path | None, database: str | None) -> None:
     """Share the table in this process, or write its sums into a file instead, and print CPU seconds and bytes."""
     party = PartyFolder(root / PARTIES[0])
+    table: Path | Query = root / "table.parquet"
+    if database is not None:
+        table = Query(database, "SELECT * FROM speed")
     if sums is None:
-        party.share(root / "table.parquet", approve=lambda summary: "me")
+        party.share(table, approve=lambda summary: "me")
     else:
-        prepared = party.prepare(root / "table.parquet")
+        prepared = party.prepare(table)
         assert isinstance(prepared, PreparedSum)
         np.save(sums, prepared.part)
     used = resource.getrusage(resource.RUSAGE_SELF)
     print(json.dumps({"cpu": used.ru_utime + used.ru_stime, "memory": 1024 * used.ru_maxrss}))
 
 
-def run(root: Path, source: Path, threads: int, sums: Path | None = None) -> dict[str, float]:
+def run(
+    root: Path, source: Path, threads: int, sums: Path | None = None, database: str | None = None
+) -> dict[str, float]:
     """Call `share` in a fresh process with the sources of one version, on a fresh copy of the party's folder."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     here = [str(source), *sys.path]
@@ -123,6 +156,8 @@ def run(root: Path, source: Path, threads: int, sums: Path | None = None) -> dic
         command = [sys.executable, "-m", f"{__package__}.speed", "--share", str(fresh)]
         if sums is not None:
             command += ["--sums", str(sums)]
+        if database is not None:
+            command += ["--database", database]
         found = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
     measured: dict[str, float] = json.loads(found)
     return measured
@@ -133,9 +168,10 @@ def compare(root: Path, options: argparse.Namespace) -> list[str]:
     own = Path(datacollab.__file__).parents[1]
     sources = [own] if options.beside is None else [own, options.beside]
     runs: list[list[dict[str, float]]] = [[] for _ in sources]
+    place = None if options.database is None else fill(root, options.database)
     for _ in range(options.pairs):
         for source, those in zip(sources, runs, strict=True):
-            those.append(run(root, source, options.threads))
+            those.append(run(root, source, options.threads, database=place))
     line = [f"{options.rows:,}", f"{options.columns}", options.statistic]
     for those in runs:
         line += [f"{np.median([each['cpu'] for each in those]):.1f}"]
@@ -143,8 +179,8 @@ def compare(root: Path, options: argparse.Namespace) -> list[str]:
     if options.beside is not None:
         line.append(f"{np.median([now['cpu'] / then['cpu'] for now, then in zip(*runs, strict=True)]):.2f}")
         sums = []
-        for place, source in enumerate(sources):
-            file = root / f"sums{place}.npy"
+        for number, source in enumerate(sources):
+            file = root / f"sums{number}.npy"
             run(root, source, options.threads, file)
             sums.append(np.load(file))
         line.append(f"{np.abs(sums[0] - sums[1]).max() / np.abs(sums[1]).max():.1g}")
@@ -184,11 +220,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=1, help="threads of BLAS")
     parser.add_argument("--beside", type=Path, help="src of another version, which shares in turn")
     parser.add_argument("--workers", type=int, nargs="+", help="make parts on so many processes of Dask instead")
+    parser.add_argument("--database", help="read the rows of sqlite, duckdb or postgresql://…, by a query")
     parser.add_argument("--share", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--sums", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.share is not None:
-        share(options.share, options.sums)
+        share(options.share, options.sums, options.database)
         return
     if options.workers:
         with tempfile.TemporaryDirectory() as folder:
