@@ -24,10 +24,9 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
-import adbc_driver_postgresql.dbapi
 import dask
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -38,7 +37,7 @@ from datacollab.agreement import AnchorRecipe, Project, Sharing, Task, make_anch
 from datacollab.bundle import KeyPair
 from datacollab.by_sums.party import AddedRows, PartMaker, PreparedSum
 from datacollab.steps.party import PartyFolder, make_mask_key
-from datacollab.table import Column, Query
+from datacollab.table import Column
 
 from ..harness import markdown
 from ..pays.columns import Array
@@ -104,6 +103,10 @@ def write(root: Path, n_rows: int, n_columns: int, statistic: str) -> None:
 
 def fill(root: Path, database: str) -> str:
     """Copy the table's rows into a table of a database, and return where that is."""
+    # Of an extra that other measurements do without.
+    import adbc_driver_postgresql.dbapi
+    import duckdb
+
     rows = pq.ParquetFile(root / "table.parquet")
     place = str(root / f"table.{database}")
     if database == "sqlite":
@@ -129,8 +132,11 @@ def fill(root: Path, database: str) -> str:
 def share(root: Path, sums: Path | None, database: str | None) -> None:
     """Share the table in this process, or write its sums into a file instead, and print CPU seconds and bytes."""
     party = PartyFolder(root / PARTIES[0])
-    table: Path | Query = root / "table.parquet"
+    table: Any = root / "table.parquet"
     if database is not None:
+        # Sources of another version may lack it.
+        from datacollab.table import Query
+
         table = Query(database, "SELECT * FROM speed")
     if sums is None:
         party.share(table, approve=lambda summary: "me")
