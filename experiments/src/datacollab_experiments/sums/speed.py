@@ -5,8 +5,8 @@ model's common map, or for a description.  Every share is a fresh process on a f
 the peak are those of the whole process, imports included.  With `--beside SRC`, the sources of another version share
 the same file in turn, and the sums of both are compared.
 
-With `--workers 1 2`, processes of Dask make the sums in parts instead.  With `--database`, sqlite, duckdb, or an address
-``postgresql://…`` in which the table `speed` is written anew, the rows come from there by a query.
+With `--workers 1 2`, processes of Dask make the sums in parts instead.  With `--database sqlite`, duckdb, or an
+address ``postgresql://…`` in which the table `speed` is written anew, the rows come from there by a query.
 
     python -m datacollab_experiments.sums.speed [--rows 1000000] [--columns 50] [--pairs 5] [--beside SRC]
 """
