@@ -153,7 +153,7 @@ def _stored(batch: Any, place: int) -> Any:
 def _refused_sort(field: Any, *, is_declared: bool) -> str:
     """Return in words the entries of a column that are neither numbers nor text; empty if they are."""
     types = require("pyarrow", "tables").types
-    # Without a schema whoever drafts leaves them out.
+    # Without a schema the draft of a project leaves them out.
     if is_declared and types.is_nested(field.type):
         return "lists or records"
     if getattr(field.type, "extension_name", "") == "arrow.opaque" and types.is_binary(field.type.storage_type):
