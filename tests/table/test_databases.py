@@ -125,6 +125,18 @@ def test_anything_but_a_select_is_refused_and_changes_nothing(place, sql, tmp_pa
     assert len(read_table(Query(place, "SELECT * FROM people"))) == 3
 
 
+def test_of_two_selects_none_is_read(place):
+    with pytest.raises(ExchangeError, match="one SELECT"):
+        read_table(Query(place, "SELECT 1 AS x; SELECT 2 AS x"))
+
+
+def test_a_query_without_end_is_read_in_batches(files):
+    numbers = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
+    frames = table_batches(Query(files / "people.sqlite", numbers), batch_rows=5)
+    assert [next(frames)["x"].tolist() for _ in range(2)] == [[1, 2, 3, 4, 5], [6, 7, 8, 9, 10]]
+    frames.close()
+
+
 def test_words_of_a_database_are_not_passed_on(place):
     expressions = {"SELECT nothere FROM people": "nothere", "SELECT * FROM hidden": "hidden"}
     if not str(place).endswith("sqlite"):
@@ -157,7 +169,7 @@ def test_an_address_with_a_password_is_refused_and_not_shown():
 def test_a_query_is_named_without_user_and_options():
     query = Query("postgresql://ann@db:5433/x?sslmode=require&user=bob", "SELECT 'geheim'")
     assert str(query) == query.name == "postgresql://db:5433/x"
-    assert "geheim" not in repr(query)
+    assert repr(query) == "Query('postgresql://db:5433/x')"
 
 
 def test_a_query_may_begin_with_comments_and_brackets(files):
@@ -278,6 +290,20 @@ def test_a_query_that_fails_late_gives_nothing(server):
     next(frames)
     frames.close()
     assert read_one(server, "1") == [1], "the connection that was left is closed"
+
+
+def test_a_connection_that_is_lost_ends_in_an_error(server):
+    frames = table_batches(Query(server, "SELECT generate_series(1, 9000000) AS lost"))
+    next(frames)
+    with closing(postgresql.connect(server, autocommit=True)) as other, other.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE query LIKE '%AS lost%' AND pid <> pg_backend_pid()"
+        )
+        assert cursor.fetchall() == [(True,)]
+    with pytest.raises(ExchangeError, match="nothing was made of its rows.*run this again"):
+        for _ in frames:
+            pass
 
 
 def test_a_session_is_read_only_whatever_the_address_says(server):

@@ -6,7 +6,7 @@ import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -63,7 +63,7 @@ def refuse_database(path: Path) -> None:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Query:
     """Rows of a database: a file of SQLite or DuckDB, or PostgreSQL's address, and one SELECT.
 
@@ -85,7 +85,7 @@ class Query:
     """
 
     database: str | Path
-    sql: str = field(repr=False)
+    sql: str
 
     def __post_init__(self) -> None:
         place = str(self.database)
@@ -119,6 +119,9 @@ class Query:
     def name(self) -> str:
         """The file's name, or the address without user and options."""
         return str(self) if self.path is None else self.path.name
+
+    def __repr__(self) -> str:
+        return f"Query({str(self)!r})"
 
     def __str__(self) -> str:
         place = str(self.database)
@@ -161,7 +164,11 @@ def _refusal(query: Query, error: Exception) -> ExchangeError:
     for signs, sentence in _FAILURES.items():
         if any(code == sign or (code[:2] == sign and len(code) == 5) for code in codes[:1] for sign in signs):
             return unreadable(query, f"has refused the query ({codes[0]}): it {sentence}.")
-    return unreadable(query, f"has failed ({codes[0]}). Try the query in the database's own program.")
+    return unreadable(
+        query,
+        f"has failed ({codes[0]}), and nothing was made of its rows. Try the query in the database's own program, and "
+        "run this again.",
+    )
 
 
 def _ask_postgresql(query: Query, stack: ExitStack) -> Any:
