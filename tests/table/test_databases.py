@@ -110,6 +110,7 @@ WRITES = (
     "ATTACH '{}' AS other",
     "VACUUM INTO '{}'",
     "COPY people TO '{}'",
+    "WITH one AS (SELECT 1 AS a) INSERT INTO people (age) SELECT a FROM one",
 )
 
 
@@ -292,6 +293,7 @@ def test_a_query_that_fails_late_gives_nothing(server):
     assert read_one(server, "1") == [1], "the connection that was left is closed"
 
 
+@pytest.mark.slow
 def test_a_connection_that_is_lost_ends_in_an_error(server):
     frames = table_batches(Query(server, "SELECT generate_series(1, 9000000) AS lost"))
     next(frames)
