@@ -12,7 +12,7 @@ from .._entries import invalid, refuse_if
 from .._frames import MOST_OUTSIDE
 from ..bundle import PublicKey
 from ..sums._recommended import recommended
-from ..table import Column, ColumnFinding, Diagnosis, diagnose, rare_classes, target_entries
+from ..table import Column, ColumnFinding, Diagnosis, diagnose, is_read, rare_classes, read_table, target_entries
 from ._draft_options import DraftOptions
 from ._draft_task import draft_task, target_findings, trim_tail, widen_range
 from ._project import AnchorRecipe, Project, usual_components
@@ -41,7 +41,7 @@ def draft_project(
 
     Parameters
     ----------
-    table : DataFrame
+    table : DataFrame, or what `table.read_table` reads
         Public rows.
     owner : PublicKey
     parties : mapping of str to PublicKey
@@ -59,6 +59,8 @@ def draft_project(
     # Everything else is an entry of the project.
     wishes = {each.name: options.pop(each.name) for each in fields(DraftOptions) if each.name in options}
     wanted = DraftOptions(**wishes).settle_outcome()
+    if is_read(table):
+        table = read_table(table)
     names = [str(name) for name in table.columns]
     wanted.check_names(names)
     # Columns first: most questions are on them.

@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 from .._typing import FloatArray
 from ..bundle import KeyPair, arrays_to_bytes, bytes_to_arrays, canonical_json, pack, seal, unpack, unseal
 from ..errors import ExchangeError
-from ..table import ColumnPlace, EncodedTable, NotNumericError, as_numbers, encode_table, encode_target
+from ..table import (
+    ColumnPlace,
+    EncodedTable,
+    NotNumericError,
+    as_numbers,
+    encode_table,
+    encode_target,
+    is_read,
+    read_table,
+)
 from ._project import Project
 
 if TYPE_CHECKING:
@@ -216,7 +225,7 @@ def make_anchor(project: Project, table: Any, *, where: str, random_state: int |
     Parameters
     ----------
     project : Project
-    table : DataFrame
+    table : DataFrame, or what `table.read_table` reads
         Public rows.  If the table and the method have targets, the anchor has them too; rows with targets come first.
     where : str
         Name of the table in errors.
@@ -295,6 +304,8 @@ def check_has_anchor(project: Project) -> None:
 
 def _encode_public(project: Project, table: Any, where: str) -> EncodedTable:
     """Encode public rows, which may lack a target."""
+    if is_read(table):
+        table = read_table(table, schema=project)
     return encode_table(project, table, where=where, with_target=_has_target(project, table), partly=True)
 
 

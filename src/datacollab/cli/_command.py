@@ -53,6 +53,15 @@ PassphraseFile = Annotated[
 
 InFolder = Annotated[Path, Option("--folder", "-C", metavar="DIR", help=COMMANDS["remote pull"].folder)]
 Named = Annotated[str | None, Option("--remote", metavar="NAME", help="Which remote. Default: the only one.")]
+Sql = Annotated[
+    str | None,
+    Option(
+        "--sql",
+        metavar="SELECT",
+        help="Read the rows of this query, where the table is a database: .sqlite, .db, .duckdb or "
+        "postgresql://host/name.",
+    ),
+]
 Certificates = Annotated[
     Path | None, Option("--ca", exists=True, dir_okay=False, help="Certificates of the hub's own organisation (PEM).")
 ]
@@ -176,18 +185,24 @@ def add_step(app: typer.Typer, name: str) -> None:
     """
     step = (STEPS | COMMANDS)[name]
     role, verb = _role_and_verb(name)
+    tables = [each for each in step.inputs if each.may_be_query]
     # Steps of a role work in its folder; others say in the table whether they need one.
     whose = step.folder or {"party": "The party's folder.", "analyst": "The analyst's folder."}.get(role, "")
 
     def run(**inputs: Any) -> None:
         as_json = inputs.pop("as_json", False)
+        sql = inputs.pop("sql", None)
         place = []
         if whose:
             place.append(WorkFolder(inputs.pop("folder"), inputs.pop("passphrase_file", None)))
         with reported(as_json, unchanged=step.unchanged) as report:
+            for each in tables:
+                inputs[each.name] = choose_table(inputs[each.name], sql)
             _find_function(name)(report, *place, **inputs)
 
     parameters = [_make_parameter(each) for each in step.inputs]
+    if tables:
+        parameters.append(_keyword("sql", Sql, None))
     if whose:
         in_folder = Annotated[Path, Option("--folder", "-C", metavar="DIR", help=whose)]
         parameters.append(_keyword("folder", in_folder, HERE))
@@ -255,7 +270,9 @@ def _make_parameter(of: Input) -> Parameter:
     facts: dict[str, Any] = {"help": of.help, "metavar": of.metavar, "min": of.least, "max": of.most}
     if of.is_of_rows:
         facts["rich_help_panel"] = _ROWS_ONLY
-    if of.is_there:
+    if of.may_be_query:
+        facts |= {"parser": _check_table, "metavar": of.metavar or ("FILE" if of.option else of.name.upper())}
+    elif of.is_there:
         facts |= {"exists": True, "dir_okay": False}
     if of.known:
         facts["callback"] = _make_check(of)
@@ -285,6 +302,23 @@ def _make_check(of: Input) -> Callable[[str | None], str | None]:
         return value
 
     return check
+
+
+def _check_table(text: str) -> str:
+    """Return a table's place; raise BadParameter unless it is a file that is there, or an address."""
+    if "://" not in text and not Path(text).is_file():
+        fault = "is a directory" if Path(text).is_dir() else "does not exist"
+        raise typer.BadParameter(f"File {text!r} {fault}.")
+    return text
+
+
+def choose_table(place: str, sql: str | None) -> Any:
+    """Return the file of a table, or the query of a database."""
+    from ..table import Query
+
+    if sql is None and "://" not in place:
+        return Path(place)
+    return Query(place, sql or "")
 
 
 def choose_path(option: Path | None, argument: Path | None, hint: str) -> Path:

@@ -16,7 +16,7 @@ from ..agreement import Project, load_project, project_changes
 from ..errors import ExchangeError
 from ..folder.step_table import SIDES, STEPS, score_rows
 from ..steps.party import ROUND_FILE, Explained, PartyFolder, ReleaseSummary, SumsSummary, assessment, deadline_passed
-from ..table import column_questions, table_batches, unknown_levels
+from ..table import Query, column_questions, table_batches, table_file, unknown_levels
 from ._command import WorkFolder, at_terminal, load_key, says_yes, sending
 from ._following import follow_rounds
 from ._output import Report, list_names, make_private_file, show_adjusted, show_rows
@@ -29,9 +29,7 @@ _MOST_CLASSES = 12
 _THRESHOLD = "Take the probabilities, or a threshold: predict --tested FILE --find 0.8."
 
 
-def check(
-    report: Report, folder: WorkFolder, table: Path, dpia: Path | None, show_levels: bool, **options: Any
-) -> None:
+def check(report: Report, folder: WorkFolder, table: Any, dpia: Path | None, show_levels: bool, **options: Any) -> None:
     """Show the share as it would be, and the reasons against it."""
     opened = folder.party()
     if dpia is not None and dpia.exists():
@@ -87,9 +85,11 @@ def _ask_about_numbers(project: Project, table: Any, report: Report) -> None:
             report.line(question)
 
 
-def _write_command(opened: PartyFolder, prepared: Any, table: Path, shared_before: bool) -> str:
+def _write_command(opened: PartyFolder, prepared: Any, table: Any, shared_before: bool) -> str:
     """Return the command that shares the table as it was prepared."""
     command = f"datacollab party share {shlex.quote(str(table))}"
+    if isinstance(table, Query):
+        command = f"datacollab party share {shlex.quote(str(table.database))} --sql {shlex.quote(table.sql)}"
     if prepared.options:
         command += f" {prepared.options}"
     command += f" -C {shlex.quote(str(opened.path))} --approve"
@@ -112,7 +112,7 @@ def _show_unused(project: Project, table: Any, report: Report) -> None:
         report.line(f"Columns not used: {list_names(unused)}")
 
 
-def _show_levels(opened: PartyFolder, table: Path, report: Report) -> None:
+def _show_levels(opened: PartyFolder, table: Any, report: Report) -> None:
     """List the party's own entries that are no agreed categories, on its screen and nowhere else."""
     counts: Counter[tuple[str, str, str]] = Counter()
     for batch in table_batches(table, schema=opened.project):
@@ -178,7 +178,7 @@ def _ask_about_changes(report: Report, folder: WorkFolder, project: Path, yes: b
 def share(
     report: Report,
     folder: WorkFolder,
-    table: Path,
+    table: Any,
     withdrawals: list[Path] | None,
     without: list[str] | None,
     heard: list[str] | None,
@@ -236,7 +236,7 @@ def _ask_for_fingerprints(opened: PartyFolder, report: Report) -> None:
             report.line(str(error))
 
 
-def follow(report: Report, folder: WorkFolder, table: Path, remote: str | None) -> None:
+def follow(report: Report, folder: WorkFolder, table: Any, remote: str | None) -> None:
     """Answer each further round as it comes; who said yes to the first one did so for all."""
     n_left = folder.party().n_rounds_left
 
@@ -283,7 +283,7 @@ def install(report: Report, folder: WorkFolder, model: Path, **options: Any) -> 
 def predict(
     report: Report,
     folder: WorkFolder,
-    table: Path,
+    table: Any,
     output: Path,
     tested: Path | None,
     find: float,
@@ -344,7 +344,7 @@ def predict(
     show_adjusted(adjusted, report)
 
 
-def evaluate(report: Report, folder: WorkFolder, table: Path, **options: Any) -> None:
+def evaluate(report: Report, folder: WorkFolder, table: Any, **options: Any) -> None:
     """Evaluate, and show all figures."""
     opened = folder.party()
     with shown_progress(quiet=report.as_json, first="evaluating"):
@@ -378,7 +378,7 @@ def _show_confusion(scores: dict[str, Any], report: Report) -> None:
 
 
 def explain(
-    report: Report, folder: WorkFolder, table: Path, output: Path, keep: list[str] | None, figure: Path | None,
+    report: Report, folder: WorkFolder, table: Any, output: Path, keep: list[str] | None, figure: Path | None,
     **options: Any,
 ) -> None:  # fmt: skip
     """Explain, and show how much each column adds, by its mean size."""
@@ -458,9 +458,10 @@ def forget(report: Report, folder: WorkFolder, yes: bool) -> None:
     report.line("Not reached: backups, copies, what a disk keeps of old blocks, and what was sent.")
 
 
-def _check_another_file(output: Path, table: Path) -> None:
+def _check_another_file(output: Path, table: Any) -> None:
     """Raise BadParameter if the output would overwrite the table, even under another name."""
-    if output.exists() and output.samefile(table):
+    file = table_file(table)
+    if file is not None and output.exists() and output.samefile(file):
         raise typer.BadParameter(f"{output} is the table itself; name another file.", param_hint="--output")
 
 

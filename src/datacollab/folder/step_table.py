@@ -24,9 +24,10 @@ _KINDS: dict[str, Any] = {
     "two numbers": tuple[float, float],
     "flag": bool,
     "file": Path,
+    "table": Path,
     "path": Path,
 }
-"""What an input is; a file is there already, and a path may be."""
+"""What an input is; a file and a table are there already, and a path may be."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +43,8 @@ class Input:
     kind: Any = str
     is_there: bool = False
     """Whether it is a file that must exist."""
+    may_be_query: bool = False
+    """Whether a command also takes a database in its place, with a query."""
     usual: str = ""
     """What holds if it is left out, in words."""
     required: bool = False
@@ -154,7 +157,9 @@ def _input(id: str, kind: str = "text", argument: bool = False, endings: Any = (
         facts["known"] = tuple(known)
     if endings == "tables":
         endings = TABLES
-    return Input(kind=_KINDS[kind], is_there=kind == "file", endings=tuple(endings), **usual | facts)
+    is_table = kind == "table"
+    is_there = is_table or kind == "file"
+    return Input(kind=_KINDS[kind], is_there=is_there, may_be_query=is_table, endings=tuple(endings), **usual | facts)
 
 
 def read_steps(path: Path) -> dict[str, Step]:

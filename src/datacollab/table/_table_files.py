@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,10 +13,12 @@ from .._notices import notice
 from .._require import require
 from ..bundle import replaced
 from ..errors import ExchangeError
+from ._arrow_frames import NAMELESS_INDEX, is_stream, stream_frames, to_frame
 from ._column import Schema
+from ._databases import Query, query_frames, refuse_database
 from ._limits import check_memory, check_size, unreadable
 from ._statistics import STATISTICS
-from ._text import settle_types, spell_names, text_frames
+from ._text import text_frames
 from ._workbook import sheet_writer
 
 _WRITTEN = {
@@ -43,8 +43,10 @@ def table_format(path: Path) -> str:
     return kind
 
 
-def read_table(path: Path, *, schema: Schema | None = None) -> Any:
+def read_table(source: Any, *, schema: Schema | None = None) -> Any:
     """Read a table of text, a workbook, a Parquet or Arrow file, or one of SPSS, Stata or SAS into a data frame.
+
+    It may also be a `Query` of a database, or anything with ``__arrow_c_stream__``.
 
     The end of the name is the format, and one that is not known is text: separators, decimal marks, encoding and lines
     above the header are found from the whole file.  A notice says them, and labels of codes (`notices_to`).
@@ -61,33 +63,79 @@ def read_table(path: Path, *, schema: Schema | None = None) -> Any:
     MissingExtraError
         If pandas, or for all but text the extra `tables`, is not installed.
     """
-    kind = _READ.get(path.suffix.lower(), "CSV")
-    if kind not in _COLUMNAR:
-        return next(text_frames(path, kind, batch_rows=None, schema=schema))
-    return require("pandas", "cli").concat(list(_arrow_batches(path, kind, _ROWS_AT_ONCE, schema)), ignore_index=True)
+    source = table_source(source)
+    if isinstance(source, Path) and (kind := _READ.get(source.suffix.lower(), "CSV")) not in _COLUMNAR:
+        return next(text_frames(source, kind, batch_rows=None, schema=schema))
+    # Without a schema a column of a query has its type by all rows.
+    n_rows = _ALL_ROWS if isinstance(source, Query) and schema is None else _ROWS_AT_ONCE
+    batches = list(table_batches(source, batch_rows=n_rows, schema=schema))
+    return require("pandas", "cli").concat(batches, ignore_index=True)
 
 
-def table_batches(path: Path, *, batch_rows: int = 16384, schema: Schema | None = None) -> Iterator[Any]:
+def table_batches(source: Any, *, batch_rows: int = 16384, schema: Schema | None = None) -> Iterator[Any]:
     """Read a table as `read_table` does, in batches of rows, so that it need not fit into memory.
 
     Every batch has the same columns, and with a schema the same types.  A table without rows is one empty batch.
     Errors may come after some batches, if a later row is malformed.  A workbook is in memory as a whole.
     """
-    kind = _READ.get(path.suffix.lower(), "CSV")
+    source = table_source(source)
+    if isinstance(source, Query):
+        return query_frames(source, batch_rows=batch_rows, schema=schema)
+    if isinstance(source, Frame):
+        return source.frames(batch_rows, schema)
+    kind = _READ.get(source.suffix.lower(), "CSV")
     if kind not in _COLUMNAR:
-        return text_frames(path, kind, batch_rows=batch_rows, schema=schema)
-    return _arrow_batches(path, kind, batch_rows, schema)
+        return text_frames(source, kind, batch_rows=batch_rows, schema=schema)
+    return _arrow_batches(source, kind, batch_rows, schema)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Frame:
+    """A table in memory, or a stream of one; as text it is its name, and never its rows."""
+
+    table: Any
+    name: str = "the table"
+    path: None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+    def frames(self, batch_rows: int, schema: Schema | None) -> Iterator[Any]:
+        """Yield data frames of so many rows."""
+        if is_stream(self.table):
+            return stream_frames(self.table, self.name, batch_rows=batch_rows, schema=schema)
+        starts = range(0, max(len(self.table), 1), batch_rows)
+        return (self.table.iloc[start : start + batch_rows] for start in starts)
+
+
+def table_source(table: Any, name: str = "the table") -> Path | Query | Frame:
+    """Return where a table is read from: a file, the query of a database, or what is in memory, by its name."""
+    if isinstance(table, Query | Frame):
+        return table
+    if isinstance(table, str | os.PathLike):
+        path = Path(table)
+        refuse_database(path)
+        return path
+    return Frame(table, name)
+
+
+def is_read(table: Any) -> bool:
+    """Return whether a table is read in batches, as files, queries and streams of Arrow are."""
+    return isinstance(table, str | os.PathLike | Query | Frame) or is_stream(table)
+
+
+def table_file(source: Path | Query | Frame) -> Path | None:
+    """Return the file that a table is read from, if it is one."""
+    return source if isinstance(source, Path) else source.path
 
 
 _COLUMNAR = ("Parquet", "Arrow")
 _ROWS_AT_ONCE = 2**14
+_ALL_ROWS = 2**31 - 1
+"""The most that a driver may be asked for at once."""
 _CELLS_AT_ONCE = 2**20
 _OBJECT = 8
 """Bytes of a reference, which an object of Python takes at least."""
-_NAMELESS_INDEX = re.compile(r"__index_level_\d+__|level_\d+")
-_NULLABLE = {f"{sign}int{bits}": f"{sign.upper()}Int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
-_NULLABLE["bool"] = "boolean"
-"""Types of pandas in which entries may be missing, by those of Arrow."""
 
 
 def _arrow_batches(path: Path, kind: str, batch_rows: int, schema: Schema | None) -> Iterator[Any]:
@@ -105,7 +153,7 @@ def _arrow_batches(path: Path, kind: str, batch_rows: int, schema: Schema | None
             # Before a single page is unpacked; what it declares may be false, so batches are counted too.
             check_memory(path, opened.n_declared, n_bytes)
             names = opened.schema.names
-            n_indices = sum(_NAMELESS_INDEX.fullmatch(name) is not None for name in names)
+            n_indices = sum(NAMELESS_INDEX.fullmatch(name) is not None for name in names)
             if n_indices:
                 line = f"{len(names) - n_indices} columns; {kind}; an index without a name is left out"
                 notice(f"{path.name}: {line}", is_plain=False)
@@ -118,9 +166,9 @@ def _arrow_batches(path: Path, kind: str, batch_rows: int, schema: Schema | None
                 check_memory(path, taken, n_bytes)
                 for start in range(0, batch.num_rows, batch_rows):
                     is_empty = False
-                    yield _to_frame(batch.slice(start, batch_rows), schema, path)
+                    yield to_frame(batch.slice(start, batch_rows), schema, path)
             if is_empty:
-                yield _to_frame(opened.schema.empty_table(), schema, path)
+                yield to_frame(opened.schema.empty_table(), schema, path)
     except (ExchangeError, FileNotFoundError, PermissionError, IsADirectoryError):
         raise
     except MemoryError:
@@ -169,59 +217,6 @@ def _memory_of(batch: Any) -> int:
     # These take next to nothing in Arrow, at any length.
     n_short = sum(types.is_null(kind) or types.is_run_end_encoded(kind) for kind in batch.schema.types)
     return int(batch.nbytes + batch.num_rows * (1 + _OBJECT * n_short))
-
-
-def _to_frame(batch: Any, schema: Schema | None, path: Path) -> Any:
-    """Return a batch as a data frame, whose types do not depend on whether entries are missing in it."""
-    _check_flat(batch, schema, path)
-    try:
-        frame = batch.to_pandas(types_mapper=partial(_pandas_type, is_declared=schema is not None))
-    # A file's description of the frame that it was written from may be anything, and is believed.
-    except (AttributeError, KeyError, TypeError) as error:
-        raise _unreadable_arrow(path, error) from None
-    # An index with a name is data, such as record numbers.
-    try:
-        frame = frame.reset_index(drop=all(name is None for name in frame.index.names))
-    except ValueError:
-        raise unreadable(path, "has a column and an index of one name. Rename or remove one of them.") from None
-    # pandas writes an index without a name as a column.
-    is_index = [isinstance(name, str) and bool(_NAMELESS_INDEX.fullmatch(name)) for name in frame.columns]
-    if any(is_index):
-        frame = frame.loc[:, [not each for each in is_index]]
-    in_file = list(map(str, frame.columns))
-    names = [name or each for name, each in zip(spell_names(path, in_file, schema), in_file, strict=True)]
-    return settle_types(frame.set_axis(names, axis=1), schema)
-
-
-def _check_flat(batch: Any, schema: Schema | None, path: Path) -> None:
-    """Refuse lists and records in a column of the schema."""
-    if schema is None:
-        return
-    is_nested = require("pyarrow", "tables").types.is_nested
-    known = {*schema.labels, *schema.feature_names}
-    nested = [each.name for each in batch.schema if each.name in known and is_nested(each.type)]
-    if nested:
-        raise ExchangeError(
-            "SCHEMA_DTYPE",
-            f"{path}: column {nested[0]!r} holds lists or records; expected a number or text in each row.",
-        )
-
-
-def _pandas_type(kind: Any, *, is_declared: bool) -> Any:
-    """Return the type of pandas for one of Arrow, or None for its own choice.
-
-    Types that pandas lacks stay as they are: objects of Python take many times as much, and tell no type if empty.
-    """
-    pandas = require("pandas", "cli")
-    types = require("pyarrow", "tables").types
-    if is_declared and str(kind) in _NULLABLE:
-        return pandas.api.types.pandas_dtype(_NULLABLE[str(kind)])
-    foreign = [types.is_date, types.is_time, types.is_decimal]
-    foreign += [types.is_binary, types.is_large_binary, types.is_fixed_size_binary]
-    is_kept = types.is_nested(kind) or (is_declared and any(is_foreign(kind) for is_foreign in foreign))
-    if is_kept:
-        return pandas.ArrowDtype(kind)
-    return None
 
 
 def write_table(path: Path, batches: Iterable[Any], *, mode: int = 0o666) -> int:

@@ -80,7 +80,7 @@ def settle_types(table: Any, schema: Schema | None) -> Any:
     return table.astype(changed) if changed else table
 
 
-def spell_names(path: Path, names: Sequence[str], schema: Schema | None) -> list[str]:
+def spell_names(path: object, names: Sequence[str], schema: Schema | None) -> list[str]:
     """Return names in Unicode's form NFC, or spelt as the schema spells them; empty for a column without a name."""
     spelling_of = {unicodedata.normalize("NFC", name): name for name in _labels_of(schema)}
     spelt = []

@@ -5,7 +5,8 @@ model's common map, or for a description.  Every share is a fresh process on a f
 the peak are those of the whole process, imports included.  With `--beside SRC`, the sources of another version share
 the same file in turn, and the sums of both are compared.
 
-With `--workers 1 2`, processes of Dask make the sums in parts instead.
+With `--workers 1 2`, processes of Dask make the sums in parts instead.  With `--database sqlite`, duckdb, or an
+address ``postgresql://…`` in which the table `speed` is written anew, the rows come from there by a query.
 
     python -m datacollab_experiments.sums.speed [--rows 1000000] [--columns 50] [--pairs 5] [--beside SRC]
 """
@@ -17,11 +18,13 @@ import operator
 import os
 import resource
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import dask
 import numpy as np
@@ -98,20 +101,56 @@ def write(root: Path, n_rows: int, n_columns: int, statistic: str) -> None:
             writer.write_table(draw(min(BATCH, n_rows - start), n_columns, 2 + start))
 
 
-def share(root: Path, sums: Path | None) -> None:
+def fill(root: Path, database: str) -> str:
+    """Copy the table's rows into a table of a database, and return where that is."""
+    # Of an extra that other measurements do without.
+    import adbc_driver_postgresql.dbapi
+    import duckdb
+
+    rows = pq.ParquetFile(root / "table.parquet")
+    place = str(root / f"table.{database}")
+    if database == "sqlite":
+        names = rows.schema_arrow.names
+        with sqlite3.connect(place) as connection:
+            connection.execute(f"CREATE TABLE speed ({', '.join(names)})")
+            for batch in rows.iter_batches():
+                entries = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+                connection.executemany(f"INSERT INTO speed VALUES ({', '.join('?' * len(names))})", entries)
+        connection.close()
+    elif database == "duckdb":
+        with duckdb.connect(place) as connection:
+            connection.execute(f"CREATE TABLE speed AS FROM '{root / 'table.parquet'}'")
+    else:
+        place = database
+        with adbc_driver_postgresql.dbapi.connect(place) as connection, connection.cursor() as cursor:
+            reader = pa.RecordBatchReader.from_batches(rows.schema_arrow, rows.iter_batches())
+            cursor.adbc_ingest("speed", reader, mode="replace")
+            connection.commit()
+    return place
+
+
+def share(root: Path, sums: Path | None, database: str | None) -> None:
     """Share the table in this process, or write its sums into a file instead, and print CPU seconds and bytes."""
     party = PartyFolder(root / PARTIES[0])
+    table: Any = root / "table.parquet"
+    if database is not None:
+        # Sources of another version may lack it.
+        from datacollab.table import Query
+
+        table = Query(database, "SELECT * FROM speed")
     if sums is None:
-        party.share(root / "table.parquet", approve=lambda summary: "me")
+        party.share(table, approve=lambda summary: "me")
     else:
-        prepared = party.prepare(root / "table.parquet")
+        prepared = party.prepare(table)
         assert isinstance(prepared, PreparedSum)
         np.save(sums, prepared.part)
     used = resource.getrusage(resource.RUSAGE_SELF)
     print(json.dumps({"cpu": used.ru_utime + used.ru_stime, "memory": 1024 * used.ru_maxrss}))
 
 
-def run(root: Path, source: Path, threads: int, sums: Path | None = None) -> dict[str, float]:
+def run(
+    root: Path, source: Path, threads: int, sums: Path | None = None, database: str | None = None
+) -> dict[str, float]:
     """Call `share` in a fresh process with the sources of one version, on a fresh copy of the party's folder."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     here = [str(source), *sys.path]
@@ -123,6 +162,8 @@ def run(root: Path, source: Path, threads: int, sums: Path | None = None) -> dic
         command = [sys.executable, "-m", f"{__package__}.speed", "--share", str(fresh)]
         if sums is not None:
             command += ["--sums", str(sums)]
+        if database is not None:
+            command += ["--database", database]
         found = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
     measured: dict[str, float] = json.loads(found)
     return measured
@@ -133,9 +174,10 @@ def compare(root: Path, options: argparse.Namespace) -> list[str]:
     own = Path(datacollab.__file__).parents[1]
     sources = [own] if options.beside is None else [own, options.beside]
     runs: list[list[dict[str, float]]] = [[] for _ in sources]
+    place = None if options.database is None else fill(root, options.database)
     for _ in range(options.pairs):
         for source, those in zip(sources, runs, strict=True):
-            those.append(run(root, source, options.threads))
+            those.append(run(root, source, options.threads, database=place))
     line = [f"{options.rows:,}", f"{options.columns}", options.statistic]
     for those in runs:
         line += [f"{np.median([each['cpu'] for each in those]):.1f}"]
@@ -143,8 +185,8 @@ def compare(root: Path, options: argparse.Namespace) -> list[str]:
     if options.beside is not None:
         line.append(f"{np.median([now['cpu'] / then['cpu'] for now, then in zip(*runs, strict=True)]):.2f}")
         sums = []
-        for place, source in enumerate(sources):
-            file = root / f"sums{place}.npy"
+        for number, source in enumerate(sources):
+            file = root / f"sums{number}.npy"
             run(root, source, options.threads, file)
             sums.append(np.load(file))
         line.append(f"{np.abs(sums[0] - sums[1]).max() / np.abs(sums[1]).max():.1g}")
@@ -184,11 +226,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=1, help="threads of BLAS")
     parser.add_argument("--beside", type=Path, help="src of another version, which shares in turn")
     parser.add_argument("--workers", type=int, nargs="+", help="make parts on so many processes of Dask instead")
+    parser.add_argument("--database", help="read the rows of sqlite, duckdb or postgresql://…, by a query")
     parser.add_argument("--share", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--sums", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.share is not None:
-        share(options.share, options.sums)
+        share(options.share, options.sums, options.database)
         return
     if options.workers:
         with tempfile.TemporaryDirectory() as folder:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -61,7 +60,7 @@ from ...own import (
     personalise,
 )
 from ...survival import SurvivalModel
-from ...table import encode_table, read_table
+from ...table import encode_table, is_read, read_table, table_source
 from ._stored_party import StoredParty, load_party
 
 _FEWEST_JUDGES = 10
@@ -154,9 +153,10 @@ def _read_public_rows(project: Project, anchor: Anchor, public: Any) -> tuple[Fl
     """Return public rows and their targets: those of a table that is given, or else the anchor's."""
     if public is not None:
         where = "the public table"
-        if isinstance(public, str | os.PathLike):
-            where = os.fspath(public)
-            public = read_table(Path(public), schema=project)
+        if is_read(public):
+            source = table_source(public, where)
+            where = str(source)
+            public = read_table(source, schema=project)
         with_target = project.task.is_single and project.task.target in public.columns
         table = encode_table(project, public, where=where, with_target=with_target, partly=True)
         return table.X[table.labelled], table.target

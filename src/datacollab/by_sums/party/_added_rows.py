@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +21,7 @@ from ...folder.party import Folder, encode
 from ...folder.table_codes import TableCodes
 from ...study import MAPPED, StudyPlan, effect_map, new_secret
 from ...sums import UNITS_PER_RANGE, CommonMap, IsolatedRows, RidgeSums
-from ...table import Adjustments, EncodedTable, encode_table, table_batches
+from ...table import Adjustments, EncodedTable, encode_table, is_read, read_table, table_batches, table_source
 from ..plan import study_table
 from ._own_model import OwnSample
 
@@ -181,28 +179,30 @@ class PartMaker:
         return sha256(self.plan.agreed.context + self.secret).digest()
 
     def part(self, rows: Any) -> AddedRows:
-        """Return the part of some rows: a data frame, or a table or batch of Arrow.
+        """Return the part of some rows: a data frame, or anything with ``__arrow_c_stream__``.
 
         Rules for exceptions, such as that one entry in twenty may be outside of its range, hold in each part by itself.
         """
-        frame = plain_table(rows, "The part")
-        if not hasattr(frame, "iloc"):
-            frame = frame.to_pandas()
         where = "the part"
+        if is_read(rows):
+            frame = read_table(table_source(rows, where), schema=self.project)
+        else:
+            frame = plain_table(rows, "The part")
         encoded = encode_table(self.project, frame, where=where)
         batch = (encoded, _clusters(self.project, frame, where), frame)
         return add_rows(self.project, self.plan, self.common, self.row_keys, [batch], self)
 
 
 def read_batches(folder: Folder, table: Any, where: str | None) -> Iterator[Batch]:
-    """Encode a file in batches of rows, so that it need not fit into memory; a frame is one batch."""
-    if not isinstance(table, str | os.PathLike):
+    """Encode what is read in batches of rows, so that it need not fit into memory; a frame of pandas is one batch."""
+    if not is_read(table):
         yield encode(folder, table, where=where), _clusters(folder.project, table, where or "the table"), table
         return
     # Counts of changed entries go on from batch to batch.
     before = Adjustments()
-    where = where or os.fspath(table)
-    for frame in table_batches(Path(table), batch_rows=_FILE_ROWS, schema=folder.project):
+    source = table_source(table, where or "the table")
+    where = where or str(source)
+    for frame in table_batches(source, batch_rows=_FILE_ROWS, schema=folder.project):
         batch = encode_table(folder.project, frame, where=where, before=before)
         before = batch.adjusted
         yield batch, _clusters(folder.project, frame, where), frame

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -47,6 +46,7 @@ from ...folder.table_codes import TableCodes
 from ...study import StudyPlan, new_secret, study_membership_figures
 from ...sums import MaskKey, MeasuredMembership, membership_figures, message_to_bytes
 from ...sums._recommended import TABLE
+from ...table import table_source
 from ..plan import fewest_rows, plan_of
 from ..rounds import ROUND_FILE, NextRound, read_round
 from ._added_rows import (
@@ -651,9 +651,7 @@ class StudyAtParty(SumsAtParty):
 
 
 def _name(table: Any, where: str | None) -> str:
-    if isinstance(table, str | os.PathLike):
-        return Path(table).name
-    return where or "the table"
+    return table_source(table, where or "the table").name
 
 
 def _ledger_of(folder: Folder, policy: Policy) -> Ledger:

@@ -19,7 +19,7 @@ from ...agreement import Project, Task
 from ...bundle import write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError
 from ...folder.party import MappedModel, PartyWay, record
-from ...table import encode_table, read_table, table_format, write_table
+from ...table import encode_table, read_table, table_file, table_format, write_table
 from ._predict import check_kept, check_output, check_written_once, model_error
 
 ROW = "row"
@@ -108,7 +108,7 @@ class Explained:
 
 @one_thread
 def explain(
-    way: PartyWay, source: Path, output: Path, options: ExplainOptions, progress: Callable[[int, int], None]
+    way: PartyWay, source: Any, output: Path, options: ExplainOptions, progress: Callable[[int, int], None]
 ) -> Explained:
     """Explain rows of a table, and write contributions and figure; see `PartyFolder.explain`."""
     project = way.folder.project
@@ -118,7 +118,7 @@ def explain(
     check_output(output, source, project, force=options.force, what="explanations", column=BASE)
     figure = options.figure and Path(options.figure)
     if figure is not None:
-        check_figure(figure, (source, output), force=options.force)
+        check_figure(figure, [each for each in (table_file(source), output) if each], force=options.force)
     home = way.at_home()
     side = home.side("collaboration")
     classes = choose_classes(side, options, project.task)

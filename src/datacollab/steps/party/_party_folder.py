@@ -27,7 +27,7 @@ from ...folder.party import (
     record,
     settle,
 )
-from ...table import Adjustments, EncodedTable, write_table
+from ...table import Adjustments, EncodedTable, table_source, write_table
 from ._explain import Explained, ExplainOptions, explain
 from ._predict import BATCH_ROWS, FIND, check_output, evaluate, predict_batches
 
@@ -328,7 +328,7 @@ class PartyFolder(Folder):
 
     def predict_batches(
         self,
-        source: Path,
+        source: Any,
         *,
         using: str | None = None,
         flag_from: float | None = None,
@@ -362,11 +362,11 @@ class PartyFolder(Folder):
         ExchangeError
             NOT_SHARED, NOT_INSTALLED, NOT_POOLED, WRONG_SHARE, or of the kind "schema".
         """
-        return predict_batches(self.way, Path(source), using, flag_from, keep, batch_rows, tell)
+        return predict_batches(self.way, table_source(source), using, flag_from, keep, batch_rows, tell)
 
     def predict(
         self,
-        source: Path,
+        source: Any,
         output: Path,
         *,
         force: bool = False,
@@ -380,7 +380,8 @@ class PartyFolder(Folder):
         all other options are those of `predict_batches`.
         """
         # Before the work, which may take hours.
-        check_output(Path(output), Path(source), self.project, force=force)
+        source = table_source(source)
+        check_output(Path(output), source, self.project, force=force)
         batches = self.predict_batches(source, **options)
 
         def look_at_each() -> Iterator[Any]:
@@ -389,7 +390,7 @@ class PartyFolder(Folder):
                 yield frame
 
         n_rows = write_table(Path(output), look_at_each(), mode=0o600)
-        self.record("predict", file=Path(source).name, n_rows=n_rows)
+        self.record("predict", file=source.name, n_rows=n_rows)
         return n_rows
 
     def threshold(self, tested: Path, *, using: str | None = None, find: float = FIND) -> dict[str, Any]:
@@ -408,7 +409,7 @@ class PartyFolder(Folder):
         return {"positive": ranking["positive"], **ranking["threshold"]}
 
     def evaluate(
-        self, source: Path, *, using: str | None = None, find: float = FIND, batch_rows: int = BATCH_ROWS
+        self, source: Any, *, using: str | None = None, find: float = FIND, batch_rows: int = BATCH_ROWS
     ) -> dict[str, Any]:
         """Evaluate predictions against the targets of a table.  Runs locally.
 
@@ -430,11 +431,11 @@ class PartyFolder(Folder):
             * For a survival "concordance" and "n_events".
             * With probabilities of two classes "ranking" of "positive", the sought one; see `linalg.ranking_figures`.
         """
-        return evaluate(self.way, Path(source), using, find, batch_rows)
+        return evaluate(self.way, table_source(source), using, find, batch_rows)
 
     def explain(
         self,
-        source: Path,
+        source: Any,
         output: Path,
         *,
         progress: Callable[[int, int], None] = lambda done, n_rows: None,
@@ -477,7 +478,7 @@ class PartyFolder(Folder):
         MissingExtraError, ValueError, FileNotFoundError
             If shap is not installed, a parameter is out of its range, or there is no folder for a file.
         """
-        return explain(self.way, Path(source), Path(output), ExplainOptions(**options), progress)
+        return explain(self.way, table_source(source), Path(output), ExplainOptions(**options), progress)
 
     def record(self, event: str, **facts: Any) -> None:
         """Write into the log, never data; raise BUSY if another command works in the folder for ten seconds."""

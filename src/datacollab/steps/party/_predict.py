@@ -21,7 +21,7 @@ from ...folder.party import MappedModel, PartyWay, are_targets, list_times, reco
 from ...folder.step_table import leading_figure
 from ...linalg import entropy, log_losses, mean_with_interval, ranking_figures, wilson
 from ...survival import concordance_index
-from ...table import Adjustments, encode_table, table_batches
+from ...table import Adjustments, encode_table, table_batches, table_file
 
 PREDICTION = "prediction"
 FLAGGED = "flagged"
@@ -35,7 +35,7 @@ _LEVEL = 0.95
 
 def predict_batches(
     way: PartyWay,
-    source: Path,
+    source: Any,
     using: str | None,
     flag_from: float | None,
     keep: Sequence[str],
@@ -81,7 +81,7 @@ def _names_of_probabilities(project: Project, side: MappedModel) -> list[str]:
 
 
 def _predict_columns(
-    project: Project, side: MappedModel, X: FloatArray, source: Path, names: Sequence[str], flag_from: float | None
+    project: Project, side: MappedModel, X: FloatArray, source: Any, names: Sequence[str], flag_from: float | None
 ) -> dict[str, Any]:
     """Return the columns of a batch: predictions, probabilities by name, and flags."""
     columns: dict[str, Any] = {PREDICTION: _predict_targets(project, side, X, source)}
@@ -100,7 +100,7 @@ def _predict_columns(
 class _Tally:
     """Predictions of one side for a table, added batch by batch, and the figures of all of them."""
 
-    def __init__(self, side: MappedModel, project: Project, source: Path) -> None:
+    def __init__(self, side: MappedModel, project: Project, source: Any) -> None:
         self._side = side
         self._project = project
         self._source = source
@@ -141,7 +141,7 @@ class _Tally:
         return scores
 
 
-def evaluate(way: PartyWay, source: Path, using: str | None, find: float, batch_rows: int) -> dict[str, Any]:
+def evaluate(way: PartyWay, source: Any, using: str | None, find: float, batch_rows: int) -> dict[str, Any]:
     """Evaluate predictions of all sides against the targets of a table; see `PartyFolder.evaluate`."""
     if not 0 < find <= 1:
         raise ValueError(f"find must be above 0 and at most 1; got {find}.")
@@ -171,7 +171,7 @@ def evaluate(way: PartyWay, source: Path, using: str | None, find: float, batch_
     return first | {"using": chosen, "sides": scores}
 
 
-def check_kept(source: Path, keep: Sequence[str], columns: Sequence[str]) -> None:
+def check_kept(source: Any, keep: Sequence[str], columns: Sequence[str]) -> None:
     if missing := [name for name in keep if name not in columns]:
         raise ExchangeError(
             "SCHEMA_MISSING_COLUMN",
@@ -180,7 +180,7 @@ def check_kept(source: Path, keep: Sequence[str], columns: Sequence[str]) -> Non
         )
 
 
-def check_written_once(source: Path, keep: Sequence[str], others: set[str]) -> None:
+def check_written_once(source: Any, keep: Sequence[str], others: set[str]) -> None:
     if clashing := sorted(others & set(keep)) or sorted(name for name in keep if keep.count(name) > 1):
         raise ValueError(f"{source}: the columns {clashing} would be written twice. Rename them, or do not keep them.")
 
@@ -191,7 +191,7 @@ def _join(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate(parts)
 
 
-def _predict_targets(project: Project, side: MappedModel, X: FloatArray, source: Path) -> NDArray[Any]:
+def _predict_targets(project: Project, side: MappedModel, X: FloatArray, source: Any) -> NDArray[Any]:
     """Return a target of the project for each row; a trial with the anchor says nothing of other rows."""
     result = _apply(side, "predict", X, source)
     if result.shape != (len(X),) or not are_targets(result, project):
@@ -201,7 +201,7 @@ def _predict_targets(project: Project, side: MappedModel, X: FloatArray, source:
     return result
 
 
-def _predict_survival(project: Project, side: MappedModel, X: FloatArray, source: Path) -> NDArray[Any]:
+def _predict_survival(project: Project, side: MappedModel, X: FloatArray, source: Any) -> NDArray[Any]:
     """Return probabilities of no event up to each agreed time; NaN beyond the observation."""
     times = list_times(project)
     result = _apply(side, "predict_survival", X, source, times)
@@ -211,7 +211,7 @@ def _predict_survival(project: Project, side: MappedModel, X: FloatArray, source
     return result
 
 
-def _predict_proba(side: MappedModel, X: FloatArray, source: Path) -> NDArray[Any]:
+def _predict_proba(side: MappedModel, X: FloatArray, source: Any) -> NDArray[Any]:
     """Return a probability for each of the model's classes, shape (n_rows, n_classes)."""
     result = _apply(side, "predict_proba", X, source)
     assert side.classes is not None
@@ -220,7 +220,7 @@ def _predict_proba(side: MappedModel, X: FloatArray, source: Path) -> NDArray[An
     return result
 
 
-def _apply(side: MappedModel, method: str, X: FloatArray, source: Path, *times: Any) -> NDArray[Any]:
+def _apply(side: MappedModel, method: str, X: FloatArray, source: Any, *times: Any) -> NDArray[Any]:
     try:
         result: NDArray[Any] = getattr(side, method)(X, *times)
     except ObfuscationError:
@@ -235,8 +235,14 @@ def model_error(side: MappedModel, fault: str) -> ExchangeError:
     return ExchangeError("MODEL_MALFORMED", f"The model {side.name} {fault}. Do not use it, and ask the analyst.")
 
 
+def is_same_file(output: Path, source: Any) -> bool:
+    """Return whether an output that is there is what a table is read from, even under another name."""
+    file = table_file(source)
+    return file is not None and file.exists() and output.samefile(file)
+
+
 def check_output(
-    output: Path, source: Path, project: Project, *, force: bool, what: str = "predictions", column: str = PREDICTION
+    output: Path, source: Any, project: Project, *, force: bool, what: str = "predictions", column: str = PREDICTION
 ) -> None:
     """Refuse a place for predictions, or explanations, before any work is done.
 
@@ -246,7 +252,7 @@ def check_output(
         raise FileNotFoundError(f"There is no folder {output.parent} for {output.name}. Make it first.")
     if not output.exists():
         return
-    if output.samefile(source):
+    if is_same_file(output, source):
         raise ValueError(f"{output} is the table itself; write the {what} to another file.")
     is_of_the_kind = False
     with suppress(DataCollabError), notices_to(lambda line, is_plain: None):
