@@ -17,7 +17,8 @@ SECRET = "keys.json"
 PUBLIC = "public.key"
 MASK = "mask.dcstate"
 _KEEP_NO_COPY = (
-    f"Keep no copy of {MASK}, not even in a backup: its key may mask one share only, and `party share` erases it."
+    f"Keep no copy of {MASK}, not even in a backup: its key masks one share and its rounds, and `party share` "
+    "erases it."
 )
 
 
