@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,9 +71,7 @@ def study_statistics(project: Project, *, n_components: int, so_far: RoundsSoFar
     all_columns = tuple(columns.values())
     noise = sharing.noise
     covariates = [columns[each.name] for each in project.columns if each.name != sharing.outcome]
-    explaining = list(covariates)
-    if task.treatment:
-        explaining.append(columns[task.treatment])
+    explaining = _explaining(covariates, task, columns)
     outcome = columns[sharing.outcome or task.outcome or task.time or task.target]
     by = None if sharing.by is None else columns[sharing.by]
     assert not isinstance(by, NumberColumn)
@@ -106,18 +104,41 @@ def study_statistics(project: Project, *, n_components: int, so_far: RoundsSoFar
         assert isinstance(time, NumberColumn)
         made.append(GroupedPoisson(factors, event, time, noise=noise))
     if "effect" in sharing.statistics:
-        treatment = columns[task.treatment]
         assert isinstance(outcome, NumberColumn)
-        assert isinstance(treatment, CategoryColumn)
-        differs = None
-        if by is not None and by in covariates and len(by.levels) == 2:
-            differs = by
-        made.append(Effect(treatment, outcome, n_components, covariates, sharing.cluster, differs, noise=noise))
+        made.append(_effect(project, columns[task.treatment], outcome, covariates, by, n_components))
     if sharing.logistic_model is not None:
-        tried = [columns[each.name] for each in project.columns]
-        made.append(ModelValidation(_yes_or_no(task), tried, sharing.logistic_model))
+        made.append(_validation(project, columns, sharing.logistic_model))
     assert {each.title for each in made} == {*sharing.statistics}, "no branch makes a statistic that is agreed on"
     return made
+
+
+def _explaining(
+    covariates: Sequence[NumberColumn | CategoryColumn],
+    task: Task,
+    columns: Mapping[str, NumberColumn | CategoryColumn],
+) -> list[NumberColumn | CategoryColumn]:
+    """Return the columns that explain an outcome: all others, and the treatment."""
+    if not task.treatment:
+        return [*covariates]
+    return [*covariates, columns[task.treatment]]
+
+
+def _effect(
+    project: Project,
+    treatment: NumberColumn | CategoryColumn,
+    outcome: NumberColumn,
+    covariates: Sequence[NumberColumn | CategoryColumn],
+    by: CategoryColumn | None,
+    n_components: int,
+) -> Effect:
+    """Return the effect of a treatment, in the common map of the covariates."""
+    assert isinstance(treatment, CategoryColumn)
+    # The two levels of one of the covariates are compared as well.
+    differs = None
+    if by is not None and by in covariates and len(by.levels) == 2:
+        differs = by
+    sharing = project.sums
+    return Effect(treatment, outcome, n_components, covariates, sharing.cluster, differs, noise=sharing.noise)
 
 
 def _regression_round(
@@ -140,6 +161,14 @@ def _regression_round(
 def _sought_last(task: Task) -> CategoryColumn:
     """Return a target of two classes, the sought one last."""
     return CategoryColumn(task.target, sorted(task.classes, key=lambda each: each == task.positive))
+
+
+def _validation(
+    project: Project, columns: Mapping[str, NumberColumn | CategoryColumn], model: Mapping[str, float]
+) -> ModelValidation:
+    """Return the trial of a published model on the project's columns."""
+    tried = [columns[each.name] for each in project.columns]
+    return ModelValidation(_yes_or_no(project.task), tried, model)
 
 
 def _yes_or_no(task: Task) -> CategoryColumn:

@@ -203,15 +203,11 @@ class StudiedTable:
         known = {*statistics, ROUNDS[1]}
         self.sets = [names for names in sets if known >= {*messages_of(names, "analyst")}]
         read = {name for names, who in product(self.sets, ATTACKERS) for name in messages_of(names, who)}
-        self.added = dict[str, Additions | ComparedAdditions]()
-        for name, each in statistics.items():
-            rows = self.effect_rows if isinstance(each, Effect) else table
-            if name not in read:
-                continue
-            if isinstance(each, Groups):
-                self.added[name] = ComparedAdditions(each, rows)
-            else:
-                self.added[name] = Additions(each, rows, self.n_rows)
+        self.added = {
+            name: add_each(each, self.effect_rows if isinstance(each, Effect) else table, self.n_rows)
+            for name, each in statistics.items()
+            if name in read
+        }
 
 
 @dataclass(frozen=True)
@@ -386,6 +382,13 @@ class Additions:
         groups = np.array_split(random.permutation(index), self.n_groups)
         numbers = self.statistic.finish(np.concatenate([self.over(group) for group in groups]))
         return np.asarray(numbers.reshape(self.n_groups, -1)[:, self.kept] / self.spread)
+
+
+def add_each(statistic: Statistic, table: Mapping[str, NDArray[Any]], n_rows: int) -> Additions | ComparedAdditions:
+    """Return each row's addition to a statistic."""
+    if isinstance(statistic, Groups):
+        return ComparedAdditions(statistic, table)
+    return Additions(statistic, table, n_rows)
 
 
 class ComparedAdditions:

