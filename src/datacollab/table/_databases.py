@@ -20,7 +20,7 @@ from ._column import Schema
 from ._limits import unreadable
 from ._text import settle_types, spell_names
 
-_FILES = (".sqlite", ".sqlite3", ".db", ".duckdb")
+DATABASES = (".sqlite", ".sqlite3", ".db", ".duckdb")
 _SCHEME = re.compile(r"postgres(?:ql)?://")
 _OPTION = re.compile(r"[?&]([^=&?]*)=")
 _SECRETS = {"password", "sslpassword"}
@@ -52,15 +52,14 @@ _FAILURES = {
 
 def _is_database(place: str | Path) -> bool:
     """Return whether a place is an address or a file of a database, by the end of its name."""
-    return "://" in str(place) or Path(place).suffix.lower() in _FILES
+    return "://" in str(place) or Path(place).suffix.lower() in DATABASES
 
 
-def refuse_database(path: Path) -> None:
-    """Refuse a file that is a database, which has many tables."""
-    if path.suffix.lower() in _FILES:
-        raise unreadable(
-            path, 'is a database. Say which rows: --sql "SELECT …" (in Python: Query(path, "SELECT …") as the table).'
-        )
+def needs_query(path: Path) -> ExchangeError:
+    """Return the refusal of a file that is a database, which has many tables."""
+    return unreadable(
+        path, 'is a database. Say which rows: --sql "SELECT …" (in Python: Query(path, "SELECT …") as the table).'
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,7 +103,9 @@ class Query:
         elif "://" in place:
             raise unreadable("The address of the database", "is none of PostgreSQL. Begin it with postgresql://.")
         elif not _is_database(place):
-            raise unreadable(place, f"is no database, which --sql is for. Its name ends in one of {', '.join(_FILES)}.")
+            raise unreadable(
+                place, f"is no database, which --sql is for. Its name ends in one of {', '.join(DATABASES)}."
+            )
         if not self.sql.strip():
             raise unreadable(str(self), 'is a database: say which rows, as --sql "SELECT age, ward FROM patients".')
         if _SELECT.match(self.sql) is None:

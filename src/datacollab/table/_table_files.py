@@ -15,7 +15,7 @@ from ..bundle import replaced
 from ..errors import ExchangeError
 from ._arrow_frames import NAMELESS_INDEX, is_stream, stream_frames, to_frame
 from ._column import Schema
-from ._databases import Query, query_frames, refuse_database
+from ._databases import DATABASES, Query, needs_query, query_frames
 from ._limits import check_memory, check_size, unreadable
 from ._statistics import STATISTICS
 from ._text import text_frames
@@ -114,7 +114,8 @@ def table_source(table: Any, name: str = "the table") -> Path | Query | Frame:
         return table
     if isinstance(table, str | os.PathLike):
         path = Path(table)
-        refuse_database(path)
+        if path.suffix.lower() in DATABASES:
+            raise needs_query(path)
         return path
     return Frame(table, name)
 
