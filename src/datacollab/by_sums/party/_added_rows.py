@@ -158,6 +158,15 @@ def check_part(part: AddedRows, message: bytes) -> None:
         raise AgreementError("These parts are of two messages. Make all parts by one `PartyFolder.part_maker()`.")
 
 
+def check_version(parts: AddedRows, plan: StudyPlan, project: Project) -> None:
+    """Refuse parts that were made for an earlier version of the project."""
+    if parts.plan.agreed.context != plan.agreed.context:
+        raise AgreementError(
+            f"Project {project.name!r}: these parts are of another version of it, or of another project. Make them "
+            "again by `PartyFolder.part_maker()`."
+        )
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PartMaker:
     """Makes parts of a party's sums where its rows are, such as on the workers of a cluster.

@@ -55,6 +55,7 @@ from ._added_rows import (
     PartMaker,
     ProjectMap,
     add_rows,
+    check_version,
     effect_project_map,
     project_map,
     read_batches,
@@ -457,7 +458,7 @@ class SumsAtParty(PartyWay):
         plan = agreed.plan
         own_rows = batches
         if isinstance(own_rows, AddedRows):
-            _check_version(own_rows, plan, project)
+            check_version(own_rows, plan, project)
         else:
             own_rows = add_rows(project, plan, common, ledger.row_keys, own_rows)
         sums = own_rows.sums
@@ -653,15 +654,6 @@ def _judge_total(ledger: Ledger, total: LedgerEntry, fewest: int, void: frozense
     except ExchangeError as error:
         return [error]
     return []
-
-
-def _check_version(parts: AddedRows, plan: StudyPlan, project: Project) -> None:
-    """Refuse parts that were made for an earlier version of the project."""
-    if parts.plan.agreed.context != plan.agreed.context:
-        raise AgreementError(
-            f"Project {project.name!r}: these parts are of another version of it, or of another project. Make them "
-            "again by `PartyFolder.part_maker()`."
-        )
 
 
 def _name(table: Any, where: str | None) -> str:
