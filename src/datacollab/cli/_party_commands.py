@@ -16,7 +16,7 @@ from ..agreement import Project, load_project, project_changes
 from ..errors import ExchangeError
 from ..folder.step_table import SIDES, STEPS, score_rows
 from ..steps.party import ROUND_FILE, Explained, PartyFolder, ReleaseSummary, SumsSummary, assessment, deadline_passed
-from ..table import Query, column_questions, table_batches, table_file, unknown_levels
+from ..table import Query, column_questions, is_same_file, table_batches, unknown_levels
 from ._command import WorkFolder, at_terminal, load_key, says_yes, sending
 from ._following import follow_rounds
 from ._output import Report, list_names, make_private_file, show_adjusted, show_rows
@@ -460,8 +460,7 @@ def forget(report: Report, folder: WorkFolder, yes: bool) -> None:
 
 def _check_another_file(output: Path, table: Any) -> None:
     """Raise BadParameter if the output would overwrite the table, even under another name."""
-    file = table_file(table)
-    if file is not None and output.exists() and output.samefile(file):
+    if output.exists() and is_same_file(output, table):
         raise typer.BadParameter(f"{output} is the table itself; name another file.", param_hint="--output")
 
 

@@ -22,13 +22,22 @@ from ._encoding import (
     range_words,
     unknown_levels,
 )
-from ._table_files import is_read, read_table, table_batches, table_file, table_format, table_source, write_table
+from ._table_files import (
+    is_read,
+    is_same_file,
+    read_table,
+    table_batches,
+    table_file,
+    table_format,
+    table_source,
+    write_table,
+)
 from ._target_diagnosis import rare_classes, target_entries
 from ._values import NotNumericError, as_numbers, label_codes
 
 __all__ = ["Column", "Schema", "Target"]
-__all__ += ["Query", "is_read", "read_table", "table_batches", "table_file", "table_format", "table_source"]
-__all__ += ["write_table"]
+__all__ += ["Query", "is_read", "is_same_file", "read_table", "table_batches", "table_file", "table_format"]
+__all__ += ["table_source", "write_table"]
 __all__ += ["MOST_CATEGORIES", "Answers", "ColumnFinding", "Diagnosis", "column_questions", "diagnose", "rare_classes"]
 __all__ += ["target_entries"]
 __all__ += ["MOST_OUTSIDE", "Adjustments", "ColumnPlace", "EncodedTable", "NotNumericError", "adjustments_lines"]

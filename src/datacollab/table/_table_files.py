@@ -130,6 +130,12 @@ def table_file(source: Path | Query | Frame) -> Path | None:
     return source if isinstance(source, Path) else source.path
 
 
+def is_same_file(output: Path, source: Path | Query | Frame) -> bool:
+    """Return whether an output that is there is what a table is read from, even under another name."""
+    file = table_file(source)
+    return file is not None and file.exists() and output.samefile(file)
+
+
 _COLUMNAR = ("Parquet", "Arrow")
 _ROWS_AT_ONCE = 2**14
 _ALL_ROWS = 2**31 - 1

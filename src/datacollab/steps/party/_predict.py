@@ -21,7 +21,7 @@ from ...folder.party import MappedModel, PartyWay, are_targets, list_times, reco
 from ...folder.step_table import leading_figure
 from ...linalg import entropy, log_losses, mean_with_interval, ranking_figures, wilson
 from ...survival import concordance_index
-from ...table import Adjustments, encode_table, table_batches, table_file
+from ...table import Adjustments, encode_table, is_same_file, table_batches
 
 PREDICTION = "prediction"
 FLAGGED = "flagged"
@@ -233,12 +233,6 @@ def _apply(side: MappedModel, method: str, X: FloatArray, source: Any, *times: A
 
 def model_error(side: MappedModel, fault: str) -> ExchangeError:
     return ExchangeError("MODEL_MALFORMED", f"The model {side.name} {fault}. Do not use it, and ask the analyst.")
-
-
-def is_same_file(output: Path, source: Any) -> bool:
-    """Return whether an output that is there is what a table is read from, even under another name."""
-    file = table_file(source)
-    return file is not None and file.exists() and output.samefile(file)
 
 
 def check_output(
