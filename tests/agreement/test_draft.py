@@ -122,6 +122,25 @@ def test_no_single_row_of_a_party_asks_for_another_agreement(draft, table):
     assert encoded.adjusted.n_rows_outside == 2
 
 
+@pytest.mark.parametrize("n_codes", [30, 60, 144, 2000])
+@pytest.mark.parametrize("n_public", [100, 300, 1000])
+def test_what_is_drafted_from_many_codes_is_read_at_all_parties(draft, n_codes, n_public):
+    """Few codes are frequent and most are rare, as of diagnoses; other tables of the kind have some that are new."""
+    for seed in range(5):
+        random = np.random.default_rng([seed, n_codes, n_public])
+        shares = 1 / np.arange(1, n_codes + 1)
+
+        def table_of(n_rows, random=random, shares=shares):
+            codes = random.choice(len(shares), n_rows, p=shares / shares.sum())
+            facts = {"age": random.integers(20, 90, n_rows), "ill": random.choice(["no", "yes"], n_rows)}
+            return pd.DataFrame({"code": [f"C{code}" for code in codes], **facts})
+
+        public = table_of(n_public)
+        project = draft(public, without=())
+        for table in (public, *(table_of(n_rows) for n_rows in (80, 400, 2000))):
+            assert encode_table(project, table, where="a.csv").n_rows == len(table)
+
+
 def test_a_range_that_was_told_holds_what_is_filled_in(draft):
     table = pd.DataFrame({"age": [30, 60, 90], "ill": ["no", "yes", "no"]})
     (age,) = draft(table, without=[], valid_range=(0.0, 50.0)).columns
@@ -197,7 +216,8 @@ def test_a_target_that_was_told_is_held_against_the_public_rows(draft, table):
 def test_identifiers_are_left_out_and_dates_refused_with_what_to_do(draft, table):
     assert draft(table, without=[]).columns == draft(table).columns
     rows = pd.concat([table] * 3)
-    assert draft(rows.assign(ward=[f"w{row % 51}" for row in range(180)])).n_features == 12 + 47
+    of_51_wards = draft(rows.assign(ward=[f"w{row % 51}" for row in range(180)]))
+    assert "ward" not in [each.name for each in of_51_wards.columns], "all are rare"
     assert draft(rows.assign(ward=[f"w{row % 50}" for row in range(180)])).n_features == 12 + 47
     assert "dates" in refused(draft, table.assign(age=datetime(2026, 1, 1)))
     assert "no column 'outcome'" in refused(draft, table, target="outcome").replace(

@@ -218,6 +218,7 @@ EDITS = {
     (Column, "flag_missing"): lambda draft: draft.column(1, missing="fill", fill=20.0, flag_missing=True),
     (Column, "outside"): lambda draft: draft.column(0, outside="clip"),
     (Column, "unknown"): lambda draft: draft.column(2, unknown="other"),
+    (Column, "most_unknown"): lambda draft: draft.column(2, unknown="other", most_unknown=0.5),
     (Project, "name"): lambda draft: draft.edited(name="elsewhere"),
     (Project, "purpose"): lambda draft: draft.edited(purpose="Something else."),
     (Project, "columns"): lambda draft: draft.edited(columns=draft.project.columns[1::-1], max_components=1),

@@ -138,6 +138,17 @@ def test_one_in_twenty_are_exceptions_and_more_beyond_chance_are_refused(encode,
     assert "elsewhere" not in told
 
 
+def test_a_project_may_say_that_more_categories_are_others(encode):
+    """As where the draft kept the most frequent of many, or the owner took rare ones out of the list."""
+    column = category(most_unknown=0.4)
+    assert encode({"ward": ["elsewhere"] * 40 + ["north"] * 60}, column).adjusted.n_rows_outside == 40
+    told = refusal("SCHEMA_CATEGORY_UNKNOWN", encode, {"ward": ["elsewhere"] * 60 + ["north"] * 40}, column)
+    assert "More than 40 % of a column are no exceptions" in told
+    assert "ask the owner to add them to the project or raise most_unknown of the column; if" in told
+    told = refusal("SCHEMA_CATEGORY_UNKNOWN", encode, {"ward": ["elsewhere"]}, category(unknown="refuse"))
+    assert "most_unknown" not in told
+
+
 def test_missing_entries_do_not_dilute_the_share(encode):
     dose = np.full(100, np.nan)
     dose[:10], dose[:4] = 5, 11

@@ -22,7 +22,7 @@ N = 120
 def draft(found=None, **options):
     """Draft a project on some columns beside a plain one, and return its columns and what was told, by kind."""
     told = []
-    table = pd.DataFrame(found | {"age": np.tile([41, 53, 67.5, 72], N // 4)})
+    table = pd.DataFrame(found | {"age": found.get("age", np.tile([41, 53, 67.5, 72], N // 4))})
     project = draft_project(
         table,
         name="x",
@@ -187,13 +187,29 @@ def test_whole_numbers_that_all_differ_are_a_quantity_unless_their_name_or_sprea
 
 
 def test_the_most_frequent_of_many_categories_are_kept():
-    """Of 51 towns, none in one row alone, the one most seldom counts as other, at the parties as well."""
-    towns = ["town 59"] * 20 + [f"town {row // 2:02}" for row in range(100)]
+    """Of 51 towns the one most seldom counts as other, at the parties as well; so do all that few rows have."""
+    n_rows_of = {f"town {place}": 40 for place in range(50)} | {"hamlet": 28}
+    towns = [name for name, n in n_rows_of.items() for _ in range(n)]
+    age = {"age": np.arange(len(towns)) % 70}
+    project, told = draft({"town": towns} | age)
+    town = project.columns[0]
+    assert (len(town.categories), town.unknown, town.most_unknown) == (50, "other", 0.05)
+    assert "hamlet" not in town.categories
+    assert "the 50 most frequent are kept, and all others count as other (1 % of entries;" in told["many"]
+    some = [*towns[:800], *(f"farm {row // 3}" for row in range(1228))]
+    project, told = draft({"town": some} | age)
+    town = project.columns[0]
+    assert (len(town.categories), town.most_unknown) == (20, 0.85)
+    assert "the 20 most frequent are kept, and all others count as other (61 % of entries;" in told["many"]
+
+
+def test_a_column_of_rare_categories_alone_is_left_out_unless_it_is_asked_for():
+    towns = [f"town {row // 2:02}" for row in range(120)]
     project, told = draft({"town": towns})
-    (town,) = [each for each in project.columns if each.name == "town"]
-    assert (len(town.categories), town.unknown) == (50, "other")
-    assert "town 59" in town.categories
-    assert "the 50 most frequent are kept" in told["many"]
+    assert [each.name for each in project.columns] == ["age"]
+    assert "has 60 categories, hardly any of them in 10 rows: it is left out; put broader ones in" in told["many"]
+    project, _ = draft({"town": towns}, kinds={"town": "category"})
+    assert len(project.columns[0].categories) == 50
 
 
 ASKED = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -24,6 +25,8 @@ _MOST_UNFLAGGED = MOST_OUTSIDE / 5
 
 With 3 % of gaps, a table of 107 rows is above 5 % in one of ten draws, and with 1 % in one of a thousand.
 """
+_MORE_OTHERS = 1.25
+"""Parties may have so many times as many categories that are not listed as public rows let expect."""
 _LEAVE_OUT = "Leave it out of the public table or with --without, if it is an identifier, a date or free text."
 _Tell = Callable[[ColumnFinding], None]
 
@@ -162,7 +165,9 @@ def _draft_columns(table: Any, names: Sequence[str], options: DraftOptions, tell
         if options.statistics:
             # A study counts missing entries, and describes the others.
             column = replace(column, flag_missing=True)
-        if options.statistics and column.categories:
+        # A category too many is a gap in a study, unless the draft itself left out all but the most frequent ones.
+        is_cut = any(each.kind == "many" for each in diagnosis.findings)
+        if options.statistics and column.categories and not is_cut:
             column = replace(column, unknown="missing")
         columns.append(column)
     if questions:
@@ -191,7 +196,9 @@ def _draft_column(name: str, diagnosis: Diagnosis, valid_range: tuple[float, flo
     if diagnosis.kind == "category":
         categories = tuple(sorted(diagnosis.levels))
         most = max(categories, key=lambda text: (diagnosis.levels[text], text), default=None)
-        return Column(kind="category", categories=categories, fill=most, unknown="other", **common)
+        twentieths = math.ceil(20 * min(1.0, _MORE_OTHERS * diagnosis.share_of_others))
+        common |= {"unknown": "other", "most_unknown": max(MOST_OUTSIDE, twentieths / 20)}
+        return Column(kind="category", categories=categories, fill=most, **common)
     present = diagnosis.numbers[np.isfinite(diagnosis.numbers)]
     refuse_if(not present.size, where, f"no row has a number in it. {_LEAVE_OUT}")
     # Half the width on each side: parties see people whom the public rows lack.

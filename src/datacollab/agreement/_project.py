@@ -27,7 +27,7 @@ SECTIONS = {
     "members": ("owner", "analyst", "parties"),
 }
 """Tables of the file whose entries are attributes of the project itself."""
-_LEFT_OUT = ("revision", "missing_words", "outside", "unknown", "statistics", "errors")
+_LEFT_OUT = ("revision", "missing_words", "outside", "unknown", "most_unknown", "statistics", "errors")
 """Entries that are not written at their default, so that an agreement has one spelling."""
 _METHODS = ("smote", "uniform", "gaussian", "sample")
 _PARTY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")

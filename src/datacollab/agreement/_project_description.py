@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from ..table import Column, range_words
+from ..table import MOST_OUTSIDE, Column, range_words
 from ._project import Project, project_content
 from ._sealed_anchor import guessing
 from ._sharing import ANALYST, sharing_sentences
@@ -183,6 +183,8 @@ def _rule_words(column: Column, fill: object) -> str:
         rule = getattr(column, name)
         if rule != "refuse":
             words.append(f"{name}: {rule}")
+    if column.most_unknown != MOST_OUTSIDE:
+        words[-1] += f" (up to {column.most_unknown:.0%})"
     return ", ".join(words)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._entries import check_choice, check_labels, check_no_others, check_range, check_text, join_names, refuse_if
+from .._frames import MOST_OUTSIDE
 
 OTHER = "other"
 _RULES = {
@@ -34,7 +35,7 @@ class Column:
     ('ward=north', 'ward=south')
     """
 
-    OPTIONAL: ClassVar = ("unit", "missing", "missing_words", "flag_missing", "outside", "unknown")
+    OPTIONAL: ClassVar = ("unit", "missing", "missing_words", "flag_missing", "outside", "unknown", "most_unknown")
 
     name: str
     kind: str
@@ -58,6 +59,8 @@ class Column:
     """Whether a number outside its range is refused, becomes the nearer bound ("clip"), or counts as "missing"."""
     unknown: str = "refuse"
     """Whether a category that was not agreed is refused, counts as "other", or as "missing"."""
+    most_unknown: float = MOST_OUTSIDE
+    """The largest share of such entries; more are taken for another coding, and refused."""
 
     @staticmethod
     def entry_names(found: Mapping[str, Any]) -> tuple[str, ...]:
@@ -65,7 +68,8 @@ class Column:
         fill = ("fill", "flag_missing") if found.get("missing") == "fill" else ()
         rules = ("missing", "missing_words", *fill)
         if found.get("kind") == "category":
-            return ("name", "kind", "categories", *rules, "unknown")
+            most = ("most_unknown",) if found.get("unknown", "refuse") != "refuse" else ()
+            return ("name", "kind", "categories", *rules, "unknown", *most)
         return ("name", "kind", "unit", "minimum", "maximum", *rules, "outside")
 
     def __post_init__(self) -> None:
@@ -80,6 +84,11 @@ class Column:
             check_range(where, self.minimum, self.maximum)
         else:
             check_labels(where, self.categories, "category", least=2, types=(str,))
+            refuse_if(
+                not MOST_OUTSIDE <= self.most_unknown <= 1,
+                where,
+                f"most_unknown must be a share from {MOST_OUTSIDE:g} to 1, of entries that are not listed.",
+            )
         check_labels(f"{where}, missing_words", self.missing_words, "word", least=0, types=(str,))
         # A word cannot be missing and a category at once.
         both = join_names(set(self.missing_words) & set(self.categories))

@@ -43,6 +43,7 @@ _MOST_SENTINELS = 0.2
 """The largest part of numbers that stand for missing; with more, they are likely to be meant."""
 _FAR_OFF = 10
 """In widths of all other numbers."""
+_TOO_FINE = "it is left out; put broader ones in its place, such as regions for towns"
 MOST_CATEGORIES = 50
 """Of a column that is drafted; each is a column of the matrix."""
 _LEAST_EVEN = 0.05
@@ -114,6 +115,8 @@ class Diagnosis:
     """All entries, missing ones as NaN; of a category none."""
     levels: Counter[str] = field(default_factory=Counter, repr=False)
     """How often each category occurs, spelt as it mostly is."""
+    share_of_others: float = 0.0
+    """The share of entries, in other tables of the kind, that may well be none of these categories."""
     missing_words: tuple[str, ...] = ()
     n_rows: int = 0
     n_missing: int = 0
@@ -487,14 +490,28 @@ def _diagnose_category(column: _Entries) -> Diagnosis:
         found = f"has {len(levels)} different texts in {column.n_rows} rows"
         return _leave_out(name, "free text", found, "it is an identifier or free text, and left out")
     n_present = sum(levels.values())
+    n_left_out = 0
     if len(levels) > MOST_CATEGORIES:
-        done = f"the {MOST_CATEGORIES} most frequent are kept, and all others count as other"
-        findings.append(column.tell("many", f"has {len(levels)} categories", done))
-        levels = Counter(dict(sorted(levels.items(), key=lambda each: (-each[1], each[0]))[:MOST_CATEGORIES]))
+        found = f"has {len(levels)} categories"
+        kept = _keep_frequent(levels, are_all_asked_for=column.kind is not None)
+        if len(kept) < 2:
+            return _leave_out(name, "many", f"{found}, hardly any of them in {FEWEST_OF_LEVEL} rows", _TOO_FINE)
+        n_left_out = n_present - kept.total()
+        done = (
+            f"the {len(kept)} most frequent are kept, and all others count as other "
+            f"({100 * n_left_out / n_present:.0f} % of entries; most_unknown says how many may)"
+        )
+        findings.append(column.tell("many", found, done))
+        levels = kept
     findings += _tell_rare(column, levels, n_present)
+    # By Good and Turing, as many entries of another table are of categories that this one has never, as here of
+    # categories that it has once (Good, Biometrika 40, 1953).
+    n_others = n_left_out + sum(n == 1 for n in levels.values())
     return Diagnosis(
         kind="category",
         levels=levels,
+        # By two of its standard deviations more, as few categories are seen once by chance.
+        share_of_others=(n_others + 2 * math.sqrt(n_others)) / max(1, n_present),
         missing_words=tuple(sorted(words)),
         n_rows=column.n_rows,
         n_missing=column.n_rows - n_present,
@@ -542,13 +559,29 @@ def _merge_spellings(column: _Entries, words: set[str]) -> tuple[Counter[str], l
     return levels, merged
 
 
+def _fewest_of_level(n_present: int) -> float:
+    """Return how many rows a category needs not to be rare; in a small table, that is a small part of it."""
+    return min(FEWEST_OF_LEVEL, MOST_OUTSIDE * n_present)
+
+
+def _keep_frequent(levels: Counter[str], *, are_all_asked_for: bool) -> Counter[str]:
+    """Return the most frequent categories, without rare ones unless the owner asked for this column.
+
+    Of many rare categories, those are more frequent here by chance that are kept for their frequency.
+    """
+    least = 0.0 if are_all_asked_for else _fewest_of_level(levels.total())
+    ordered = sorted(levels.items(), key=lambda each: (-each[1], each[0]))
+    return Counter({level: n for level, n in ordered[:MOST_CATEGORIES] if n >= least})
+
+
 def _tell_rare(column: _Entries, levels: Counter[str], n_present: int) -> list[ColumnFinding]:
-    """Return a finding if few rows have a category; in a small table, few means a small part of it."""
-    rare = [each for each in levels if levels[each] < min(FEWEST_OF_LEVEL, MOST_OUTSIDE * n_present)]
+    """Return a finding if few rows have a category."""
+    rare = [each for each in levels if levels[each] < _fewest_of_level(n_present)]
     if not rare:
         return []
     found = f"has categories in fewer than {FEWEST_OF_LEVEL} rows, {count_words(levels, rare)}"
-    return [column.tell("rare", found, "kept; if you remove it from the project file, it counts as other")]
+    done = "kept; if you remove it from the project file, it counts as other (most_unknown says how many may)"
+    return [column.tell("rare", found, done)]
 
 
 def column_questions(table: Any, names: Sequence[str], advice: str) -> list[str]:

@@ -448,10 +448,13 @@ def _read_levels(
     outside = codes == UNKNOWN
     counts = _count_rows(column, {_BECOMES[column.rule]: outside}, missing, place)
     counts["respelt"] = n_respelt
-    if outside.any() and (reason := _why_refused(column.rule, place.before + counts)) is not None:
+    if outside.any() and (reason := _why_refused(column.rule, place.before + counts, column.most_unknown)) is not None:
+        way = "add them to the project"
+        if column.rule != "refuse":
+            way += " or raise most_unknown of the column"
         advice = (
-            f"{reason} If they are new, ask the owner to add them to the project; if they are agreed ones spelt "
-            "otherwise, write them as agreed. `datacollab party check --show-levels` lists them on your screen alone."
+            f"{reason} If they are new, ask the owner to {way}; if they are agreed ones spelt otherwise, write them as "
+            "agreed. `datacollab party check --show-levels` lists them on your screen alone."
         )
         place.refuse_labels("SCHEMA_CATEGORY_UNKNOWN", outside, entries, column.categories, "categories", advice)
     if column.rule == OTHER:
@@ -491,20 +494,20 @@ def _find_beyond(values: FloatArray, low: float, high: float) -> _RowsByKind:
     return {"clipped_below": below, "clipped_above": above, "far_outside": far}
 
 
-def _are_too_many(n_found: int, n_entries: int) -> bool:
+def _are_too_many(n_found: int, n_entries: int, most: float = MOST_OUTSIDE) -> bool:
     """Return whether so many entries are more than the largest share that is allowed, beyond chance.
 
     Small tables of the public rows' kind often have more than that share by chance.
     """
-    return n_found > 1 and bool(n_found > binom.isf(_LEVEL, n_entries, MOST_OUTSIDE))
+    return n_found > 1 and bool(n_found > binom.isf(_LEVEL, n_entries, most))
 
 
-def _why_refused(rule: str, counts: Counter[str]) -> str | None:
+def _why_refused(rule: str, counts: Counter[str], most: float = MOST_OUTSIDE) -> str | None:
     """Return a sentence on why entries outside are refused in spite of the rule; None if they are exceptions."""
     if rule == "refuse":
         return ""
-    if _are_too_many(n_outside(counts), counts["n_entries"]):
-        return f" More than {100 * MOST_OUTSIDE:g} % of a column are no exceptions that could be {_RULE_WORDS[rule]}."
+    if _are_too_many(n_outside(counts), counts["n_entries"], most):
+        return f" More than {100 * most:g} % of a column are no exceptions that could be {_RULE_WORDS[rule]}."
     if counts["far_outside"] and counts["n_entries"] < _FEW_ENTRIES:
         return (
             f" It is farther outside than the range is wide, and among fewer than {_FEW_ENTRIES} entries nobody can "
