@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from datacollab.agreement import Task
 from datacollab.errors import ExchangeError
 from datacollab.table import Adjustments, Column, encode_table
 
@@ -198,6 +199,7 @@ def test_targets_that_are_missing_or_unknown(project, regression, table, absent)
     assert "no entry in 1 of 60 rows" in refusal(project, table.assign(ill=entries), "TARGET_INVALID")
     message = refusal(project, table.assign(ill=[SECRET] + ["no"] * 59), "TARGET_INVALID")
     assert "not agreed in 1 of 60 rows" in message
+    assert "--task regression" not in message
     stays = table["stay"].astype(object)
     stays[5] = absent
     assert "no entry in 1 of 60 rows" in refusal(regression, table.assign(stay=stays), "TARGET_INVALID")
@@ -230,6 +232,18 @@ def test_rows_count_from_the_beginning_of_the_file(project, regression, table, c
     assert " 2 of the first 60 rows (the first: row 42)" in refusal(agreed, spoilt, code, before=Adjustments())
     later = refusal(agreed, spoilt, code, before=Adjustments(n_rows=1000))
     assert " 2 of the first 1060 rows (the first: row 1042)" in later
+
+
+def test_a_new_whole_number_among_classes_may_have_been_a_number(make_project):
+    """As years of education are, of which public rows lack some."""
+    columns = (Column(name="age", kind="number", minimum=0.0, maximum=120.0),)
+    project = make_project(
+        columns=columns, max_components=1, task=Task(kind="classification", target="educ", classes=(10, 11, 12, 13))
+    )
+    table = pd.DataFrame({"age": [40.0] * 30, "educ": [*range(10, 14), 14, *[12] * 25]})
+    message = refusal(project, table, "TARGET_INVALID")
+    assert "not agreed in 1 of 30 rows" in message
+    assert "If it is a number, such as of years or visits, ask the owner to draft with --task regression." in message
 
 
 def test_one_run_names_all_columns_that_do_not_fit(project, table):

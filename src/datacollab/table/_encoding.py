@@ -536,6 +536,8 @@ def encode_target(target: Target, entries: Any, place: ColumnPlace) -> tuple[NDA
         codes = label_codes(entries, target.labels)
         # A target is never filled in: it would be made up.
         place.refuse(code, codes == MISSING, "has no entry", without)
+        if not isinstance(target.labels[0], str):
+            correct += " If it is a number, such as of years or visits, ask the owner to draft with --task regression."
         place.refuse_labels(code, codes == UNKNOWN, entries, target.labels, "classes", correct)
         return target.values[codes], Counter()
     values = place.numbers(entries, code)
