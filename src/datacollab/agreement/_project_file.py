@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -61,16 +62,24 @@ def parse_project(text: str, *, what: str = "project.toml") -> tuple[Project, by
     # Before parsing: the parser's time grows with the parts of a key.
     check_keys(text, what)
     try:
+        return _read_text(text)
+    except ExchangeError as error:
+        raise ExchangeError(error.code, f"{what}: {error}") from None
+
+
+@lru_cache(maxsize=16)
+def _read_text(text: str) -> tuple[Project, bytes | None]:
+    """Read a text once: a command and a page of the desk ask for the same project several times."""
+    try:
         tables = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         # Only the parser's own sentence names the line; a number or date that cannot be has another.
         is_own = isinstance(error, tomllib.TOMLDecodeError) and str(error).isprintable()
         reason = f" ({error})" if is_own else ""
-        raise invalid(what, f"this is no TOML file{reason}. Correct the line, or have the file sent again.") from None
-    try:
-        return _read_tables(tables)
-    except ExchangeError as error:
-        raise ExchangeError(error.code, f"{what}: {error}") from None
+        raise ExchangeError(
+            "SPEC_INVALID", f"this is no TOML file{reason}. Correct the line, or have the file sent again."
+        ) from None
+    return _read_tables(tables)
 
 
 def check_keys(text: str, what: str) -> None:

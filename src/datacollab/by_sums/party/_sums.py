@@ -93,6 +93,7 @@ class PreparedSum:
     """
 
     plan: StudyPlan
+    common: ProjectMap | None
     outside: dict[str, Any]
     part: FloatArray = field(repr=False)
     witness: NDArray[np.uint64] | None = field(repr=False)
@@ -202,7 +203,7 @@ class SumsAtParty(PartyWay):
             approved_by = ask_approver(policy, approve, prepared.summary)
         # The approver may have rung up the others only after having seen what would leave.
         check_confirmed(folder)
-        own = self._own_state(anchor, prepared.sample)
+        own = self._own_state(anchor, prepared.sample, prepared.common)
         with locked(folder):
             check_unchanged(folder, anchor)
             # Another command may have shared meanwhile: one message leaves, and always the same.
@@ -292,11 +293,13 @@ class SumsAtParty(PartyWay):
         """Return the anchor, by which all parties make the common map."""
         return self.folder.anchor
 
-    def _own_state(self, anchor: Anchor | None, sample: OwnSample) -> tuple[dict[str, Any], dict[str, bytes]] | None:
+    def _own_state(
+        self, anchor: Anchor | None, sample: OwnSample, common: ProjectMap | None = None
+    ) -> tuple[dict[str, Any], dict[str, bytes]] | None:
         """Return facts and members of the own model's file; None where no model comes back."""
         assert anchor is not None
         project = self.folder.project
-        common = project_map(project, anchor)
+        common = common or self._map(anchor)
         plan = plan_of(project, anchor_commitment=anchor.commitment(project), n_components=common.n_components)
         assert plan.ridge is not None
         parts = [(common.encode(X), target) for X, target in sample.parts]
@@ -511,6 +514,7 @@ class SumsAtParty(PartyWay):
         )
         return PreparedSum(
             plan=plan,
+            common=common,
             outside={
                 "project_digest": project.digest,
                 "anchor_commitment": agreed.commitment,
@@ -595,7 +599,7 @@ class StudyAtParty(SumsAtParty):
     def _map(self, anchor: Anchor) -> ProjectMap:
         return effect_project_map(self.folder.project, anchor)
 
-    def _own_state(self, anchor: Anchor | None, sample: OwnSample) -> None:
+    def _own_state(self, *_: object) -> None:
         return None
 
     def _make_own_model_again(self, table: Any, where: str | None) -> None:
