@@ -19,7 +19,7 @@ from datacollab.bundle import KeyPair
 from datacollab.by_sums.plan import study_statistics
 from datacollab.errors import ExchangeError
 from datacollab.sums import MaskKey, mask_card
-from datacollab.table import encode_table
+from datacollab.table import encode_table, read_table
 from party_world import refusal
 
 refused = functools.partial(refusal, "SPEC_INVALID")
@@ -120,6 +120,21 @@ def test_no_single_row_of_a_party_asks_for_another_agreement(draft, table):
     assert X.loc[3, ["age", "ward=other", "dose", "sex=other"]].tolist() == [age.maximum, 1, dose.fill, 1]
     assert X.loc[4, ["age", "ward=other", "dose"]].tolist() == [age.fill, 0, dose.minimum]
     assert encoded.adjusted.n_rows_outside == 2
+
+
+@pytest.mark.parametrize("marks", [[".", ".a"], [".A", "._"], ["T"], ["UNK", "NASK"], ["NA", "T"], ["?"]])
+def test_gaps_of_a_draft_are_gaps_where_its_project_is_agreed(draft, write, marks):
+    """The file that a project was drafted from is read alike by the project; the letters of marks are told."""
+    cells = [*marks * 3, *(f"{row / 4:.2f}" for row in range(60))]
+    lines = [f"{cell},{'yes' if row % 3 else 'no'}" for row, cell in enumerate(cells)]
+    file = write("public.csv", "\n".join(["rain,ill", *lines]))
+    told = []
+    project = draft(file, without=(), tell=told.append)
+    letters = {mark for mark in marks if mark.isalpha() and mark != "NA"}
+    assert {*project.columns[0].missing_words} - {"?"} == letters
+    assert all(f"'{mark}' (3 times)" in str([each.sentence for each in told]) for mark in letters)
+    encoded = encode_table(project, read_table(file, schema=project), where="public.csv")
+    assert encoded.adjusted.columns["rain"]["filled"] == 3 * len(marks)
 
 
 @pytest.mark.parametrize("n_codes", [30, 60, 144, 2000])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
-from .._entries import invalid, refuse_if
+from .._entries import invalid, join_names, refuse_if
 from .._frames import MOST_OUTSIDE
 from ..bundle import PublicKey
 from ..sums._recommended import recommended
@@ -144,6 +145,7 @@ def _draft_recipe(options: DraftOptions, sharing: Sharing | None, n_public: int)
 def _draft_columns(table: Any, names: Sequence[str], options: DraftOptions, tell: _Tell | None) -> tuple[Column, ...]:
     """Return the columns that are not left out, and tell all findings; with `tell`, refuse those with two readings."""
     left = {*options.parts.values(), *options.without}
+    letters = getattr(table, "attrs", {}).get("letters", {})
     columns = []
     questions = []
     # A name that stands twice is one column here, and refused when the table is encoded.
@@ -160,6 +162,11 @@ def _draft_columns(table: Any, names: Sequence[str], options: DraftOptions, tell
         if diagnosis.kind == "left out":
             continue
         column = _draft_column(name, diagnosis, options.valid_range)
+        if column.minimum is not None and (marks := letters.get(name)):
+            # Parties' tables are read by what the project says.
+            column = replace(column, missing_words=tuple(sorted({*column.missing_words, *marks})))
+            if tell is not None:
+                tell(_tell_letters(name, marks))
         if column.flag_missing and tell is not None:
             tell(_tell_gaps(name, diagnosis))
         if options.statistics:
@@ -174,6 +181,13 @@ def _draft_columns(table: Any, names: Sequence[str], options: DraftOptions, tell
         sentences = " ".join(each.sentence for each in questions)
         raise invalid("The public table", f"say what is meant in {len(questions)} of its columns. {sentences}")
     return tuple(columns)
+
+
+def _tell_letters(name: str, marks: Counter[str]) -> ColumnFinding:
+    words = join_names([f"{mark!r} ({n} times)" for mark, n in marks.most_common()])
+    found = f"has {words} among numbers"
+    done = "read as missing, as SAS and REDCap mark gaps; if it means a number, write that in its place"
+    return ColumnFinding(column=name, kind="letters", found=found, done=done)
 
 
 def _tell_gaps(name: str, diagnosis: Diagnosis) -> ColumnFinding:

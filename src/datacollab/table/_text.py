@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -338,13 +339,18 @@ def _read_by_columns(table: _Text, batch_rows: int | None, schema: Schema | None
     labels = _labels_of(schema)
     missing = {place: _missing_texts(name, labels) for place, name in enumerate(names) if name}
     parts = []
+    letters: dict[str, Counter[str]] = {names[place]: Counter() for place, each in columns.items() if each.has_marks}
     for chunk in table.chunks(batch_rows or _PLAN_ROWS):
         entries = {
             names[place]: columns.get(place, text).convert(chunk[place].to_numpy(), missing=each)
             for place, each in missing.items()
         }
         frame = settle_types(pandas.DataFrame(entries, index=range(len(chunk))), schema)
-        frame.attrs["style"] = style
+        for place, each in columns.items():
+            if each.has_marks:
+                letters[names[place]].update(each.letters(chunk[place]))
+        # Only the draft of a project asks for letters, by which parties' tables are then read alike.
+        frame.attrs |= {"style": style, "letters": letters}
         if batch_rows is None:
             parts.append(frame)
         else:

@@ -245,6 +245,12 @@ class Numbers:
         # The type that this version of pandas has for texts.
         return pandas.Series(kept[codes], dtype=pandas.Series(["text"]).dtype)
 
+    def letters(self, entries: Any) -> list[str]:
+        """Return the entries that are no number, and a gap here by SAS's and REDCap's marks alone."""
+        if not self.has_marks:
+            return []
+        return [text.strip() for text in entries if _shape(text) == "letter"]
+
     def _value(self, text: str, missing: frozenset[str]) -> float | bool | str:
         if self.is_number and self.is_pure:
             return self._number(text)
