@@ -21,8 +21,10 @@ from ._draft_options import DraftOptions
 from ._task import TASKS, Task
 
 _WHOLE = re.compile(r"0|-?[1-9]\d*", re.ASCII)
-_MOST_CLASSES = 20
-"""More different whole numbers are an amount, and no classes."""
+_MOST_CLASSES = 10
+"""Different whole numbers that are taken as classes, such as digits and grades; more are years, visits and the like."""
+_MOST_KINDS = 20
+"""Different entries of a column of yes and no."""
 _PARTS: dict[str, tuple[set[str], ...]] = {
     "survival": ({"event", "time"},),
     "effect": ({"treatment", "outcome"}, {"treatment", "event", "time"}),
@@ -138,7 +140,7 @@ def _find_no_and_yes(
     """Return the entries that mean no, and those that mean yes; whole numbers as such."""
     where = f"The column {name!r}"
     texts = {text for text in map(label_text, entries.dropna()) if text.strip()}
-    refuse_if(len(texts) > _MOST_CLASSES, where, f"it has entries of {len(texts)} kinds. Is it one of yes and no?")
+    refuse_if(len(texts) > _MOST_KINDS, where, f"it has entries of {len(texts)} kinds. Is it one of yes and no?")
     if yes:
         strange = join_names(sorted(set(yes) - texts))
         refuse_if(strange, where, f"{option}: no public row has {strange}. Correct it.")
