@@ -322,7 +322,9 @@ def test_how_a_target_of_numbers_was_taken_is_said_with_what_changes_it(entries)
 
 def test_more_than_ten_whole_numbers_are_an_amount_unless_it_is_said():
     for n_different, kind in ((10, "classification"), (11, "regression")):
-        table = pd.DataFrame({"age": range(66), "ill": [5 + row % n_different for row in range(66)]})
+        table = pd.DataFrame(
+            {"age": [row % 7 + 0.5 for row in range(66)], "ill": [5 + row % n_different for row in range(66)]}
+        )
         assert made(table).task.kind == kind
         assert made(table, task="classification").task.classes == tuple(range(5, 5 + n_different))
 
