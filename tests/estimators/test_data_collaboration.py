@@ -309,3 +309,45 @@ def test_random_state_makes_runs_equal_and_parties_different(digits):
     assert not np.allclose(proba[0], proba[2])
     north, south = (models[0].parties_[name].obfuscate(digits["X_test"]) for name in ("north", "south"))
     assert not np.allclose(north, south)
+
+
+SMALL_CLASSIFIER = DataCollaborationClassifier(PCA(8), LTI(5), LogisticRegression(max_iter=2000), random_state=0)
+SMALL_REGRESSOR = DataCollaborationRegressor(PCA(8), LTI(5), Ridge(), random_state=0)
+
+
+@pytest.fixture(scope="module")
+def first_digits():
+    X, y = load_digits(return_X_y=True)
+    return {"X": X[:150] / 16, "y": y[:150], "groups": np.arange(150) % 3, "anchor": X[200:400] / 16}
+
+
+@pytest.mark.parametrize(("container", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
+@pytest.mark.parametrize("estimator", [SMALL_CLASSIFIER, SMALL_REGRESSOR])
+def test_set_output(first_digits, estimator, container, kind):
+    model = clone(estimator).set_output(transform=container).fit(**first_digits)
+    told = model.transform(first_digits["X"], groups=first_digits["groups"])
+    assert isinstance(told, kind)
+    prefix = type(estimator).__name__.lower()
+    assert list(told.columns) == [f"{prefix}{place}" for place in range(5)] == list(model.get_feature_names_out())
+    assert_allclose(told.to_numpy(), model.represent(first_digits["X"], groups=first_digits["groups"]))
+    assert isinstance(clone(model).fit_transform(**first_digits), kind)
+
+
+def test_rows_keep_their_names(first_digits):
+    table = pd.DataFrame(first_digits["X"], index=[f"patient {n}" for n in range(150)]).rename(columns=str)
+    anchor = pd.DataFrame(first_digits["anchor"]).rename(columns=str)
+    with sklearn.config_context(transform_output="pandas"):
+        model = clone(SMALL_CLASSIFIER).fit(**first_digits | {"X": table, "anchor": anchor})
+        told = model.transform(table.iloc[::-1], groups=first_digits["groups"][::-1])
+    assert list(told.index) == list(table.index[::-1])
+    plain = clone(SMALL_CLASSIFIER).fit(**first_digits)
+    assert_allclose(told.to_numpy(), plain.represent(first_digits["X"], groups=first_digits["groups"])[::-1])
+
+
+def test_as_a_step_of_a_pipeline_owners_travel_by_routing(first_digits):
+    rest = {name: first_digits[name] for name in ("groups", "anchor")}
+    with sklearn.config_context(enable_metadata_routing=True):
+        steps = [("collaborate", clone(SMALL_CLASSIFIER)), ("model", LogisticRegression(max_iter=2000))]
+        pipeline = Pipeline(steps).fit(first_digits["X"], first_digits["y"], **rest)
+        told = pipeline.predict(first_digits["X"], groups=first_digits["groups"])
+    assert np.mean(told == first_digits["y"]) > 0.6
