@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy.optimize import brentq
@@ -251,7 +251,6 @@ def test_units_do_not_matter(unit, column):
 
 
 @given(planted=st.sets(st.integers(0, 29)), tolerance=st.sampled_from([0.0, 1e-9]), seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None)
 def test_planted_rows_are_found_wherever_they_are_and_no_other(planted, tolerance, seed):
     generator = np.random.RandomState(seed)
     X, anchor = generator.standard_normal((40, 3)), generator.standard_normal((30, 3))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import scipy.linalg
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.testing import assert_allclose
@@ -217,7 +217,6 @@ def test_it_is_the_formula(drawn):
     np.testing.assert_allclose(pdist(Z @ W), pdist(Z @ naive(Z, representations)), rtol=1e-9)
 
 
-@settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 2**31 - 1), n_columns=st.integers(1, 5), n_parties=st.integers(1, 4))
 def test_squared_distances_are_the_parties_mean_where_the_space_holds_all(seed, n_columns, n_parties):
     rng = np.random.default_rng(seed)
@@ -254,7 +253,6 @@ def test_eigenvalues_of_noise_pass_their_bounds_as_rarely_as_is_said(size, n_dra
     assert largest_noise(size, 1.0) - math.sqrt(2 * size) == pytest.approx(math.sqrt(2 * 32))
 
 
-@settings(deadline=None)
 @given(
     arrays(float, array_shapes(min_dims=2, max_dims=2, max_side=8), elements=st.floats(-1, 1)),
     st.floats(0, 100),

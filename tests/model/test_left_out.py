@@ -34,8 +34,8 @@ def noise(rng):
     "estimator",
     [
         KNeighborsClassifier(1),
-        CalibratedForestClassifier(30, random_state=0),
-        RandomForestClassifier(30, random_state=0),
+        CalibratedForestClassifier(12, random_state=0),
+        RandomForestClassifier(12, random_state=0),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
@@ -126,9 +126,9 @@ def test_weights_reach_the_last_step_of_a_pipeline(rng):
 def test_calibration_mends_what_a_forest_is_too_sure_of(rng):
     X = rng.normal(size=(300, 5))
     y = (X[:, 0] + 2 * rng.normal(size=300) > 0).astype(int)
-    model = CalibratedForestClassifier(100, random_state=0)
+    model = CalibratedForestClassifier(50, random_state=0)
     left_out = model.fit_left_out(X, y)
-    plain = RandomForestClassifier(100, oob_score=True, random_state=0).fit(X, y).oob_decision_function_
+    plain = RandomForestClassifier(50, oob_score=True, random_state=0).fit(X, y).oob_decision_function_
     loss = {
         name: -np.mean(np.log(np.maximum(p[np.arange(300), y], 1e-3))) for name, p in [("a", left_out), ("b", plain)]
     }

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from predictor_examples import CLASSIFIERS, N_COLUMNS, REGRESSORS, TWO_CLASSES_ONLY, Average, fitted
@@ -30,7 +30,10 @@ from datacollab.model import (
     nearest_centre,
 )
 from refusals import refused_with
+from suite import IS_NIGHTLY
 
+SEEDS = range(6 if IS_NIGHTLY else 1)
+"""Draws of rows that every kind of model is fitted to."""
 pytestmark = [pytest.mark.filterwarnings("ignore::FutureWarning:sklearn")]
 
 
@@ -60,8 +63,7 @@ def parts_of(estimator):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", CLASSIFIERS)
-@given(seed=st.integers(0, 2**31 - 1))
-@settings(max_examples=3, deadline=None)
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_classifier_says_what_scikit_learn_says(name, n_classes, seed):
     if n_classes > 2 and name in TWO_CLASSES_ONLY:
         return
@@ -76,8 +78,7 @@ def test_a_classifier_says_what_scikit_learn_says(name, n_classes, seed):
 
 
 @pytest.mark.parametrize("name", REGRESSORS)
-@given(seed=st.integers(0, 2**31 - 1))
-@settings(max_examples=3, deadline=None)
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_regressor_says_what_scikit_learn_says(name, seed):
     model = fitted(REGRESSORS[name], seed=seed)
     read, rows = received(model), new_rows(seed)
@@ -249,7 +250,6 @@ def leaf_of(row, features, thresholds):
 
 
 @given(TREES, st.sampled_from(["float32", "float64"]), st.integers(0, 2**32 - 1))
-@settings(max_examples=100, deadline=None)
 def test_rows_fall_into_the_leaves_of_a_naive_walk(tree, precision, seed):
     """Also rows that lie on thresholds, of which there are many: both are small integers or thirds of them."""
     generator = np.random.default_rng(seed)
@@ -280,7 +280,6 @@ def rows(seed, n_rows=200, n_columns=3):
     return rng.normal(size=(n_rows, n_columns)) + 4.0 * rng.integers(0, 3, size=(n_rows, 1))
 
 
-@settings(deadline=None, max_examples=50)
 @given(
     seed=st.integers(0, 2**31 - 1), n_centres=st.integers(1, 8), n_columns=st.integers(1, 5), shift=st.floats(-1e4, 1e4)
 )

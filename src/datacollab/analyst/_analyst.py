@@ -202,9 +202,9 @@ class Analyst:
     >>> import numpy as np
     >>> import datacollab as dc
     >>> X, y = dc.datasets.load("digits")
-    >>> rows = {"clinic": slice(0, 100), "hospital": slice(100, 200)}
-    >>> anchor, anchor_target = X[300:450], y[300:450]
-    >>> f = dc.obfuscator("pca", n_components=16)
+    >>> rows = {"clinic": slice(0, 50), "hospital": slice(50, 100)}
+    >>> anchor, anchor_target = X[300:380], y[300:380]
+    >>> f = dc.obfuscator("pca", n_components=8)
     >>> parties = {name: dc.Party(name, f).fit(X[own], y[own]) for name, own in rows.items()}
     >>> shares = [party.share(anchor, anchor_target) for party in parties.values()]
     >>> collaboration = dc.Analyst().fit(shares)
