@@ -15,6 +15,7 @@ import datacollab as dc
 from datacollab import GEP, KTI, LTI, MPP, ODC
 from datacollab.errors import AgreementError, NumericalError, UnknownPartyError
 from datacollab.steps.analyst import make_integrator
+from datacollab.testing import check_integrator
 
 
 def maps_of(integrator):
@@ -204,6 +205,10 @@ def test_is_the_formula(seed, n_components):
         assert_allclose(fitted.transform({party: A})[party], W @ np.linalg.pinv(W) @ fitted.target_, atol=1e-8)
     residuals = sum(np.sum((rows - fitted.target_) ** 2) for rows in fitted.transform(anchors).values())
     assert_allclose(fitted.objective_, residuals, rtol=1e-6)
+
+
+def test_affine_alignment_keeps_the_contract():
+    check_integrator(LTI(4, fit_intercept=True))
 
 
 @pytest.mark.parametrize("seed", range(3))
