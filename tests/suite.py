@@ -60,7 +60,7 @@ def real_data_dir():
 
 @pytest.fixture(scope="session", autouse=True)
 def light_passphrases():
-    """Let guessing a passphrase cost little in this process; `test_passphrases.py` sees what is shipped in another."""
+    """Let guessing a passphrase cost little in this process; `test_seals.py` sees what is shipped in another."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("datacollab.bundle._keys._LOG2_N", LIGHTEST_LOG2_N)
         yield

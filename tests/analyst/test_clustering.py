@@ -39,6 +39,11 @@ def shared(X, anchor, n_parties=3, **options):
     return parties, [party.share(anchor) for party in parties]
 
 
+def in_shares_order(X):
+    """The rows of all three parties, one party after the other."""
+    return np.vstack([X[:150][k::3] for k in range(3)])
+
+
 @pytest.fixture(scope="module")
 def world():
     X, y = blobs(0)
@@ -49,7 +54,7 @@ def world():
 def test_representations_are_the_raw_rows_but_for_a_motion(world):
     X, _, _, shares = world
     integrated = integrate(shares)
-    raw = np.vstack([X[:150][k::3] for k in range(3)])
+    raw = in_shares_order(X)
     centred = raw - raw.mean(axis=0)
     found = integrated.combined - integrated.combined.mean(axis=0)
     np.testing.assert_allclose(found @ found.T, centred @ centred.T, rtol=0, atol=1e-8 * np.sum(centred**2))
@@ -62,7 +67,7 @@ def test_k_means_from_the_same_centres_is_the_central_one(seed):
     X, _ = blobs(seed)
     parties, shares = shared(X[:150], X[150:])
     integrated = integrate(shares)
-    raw, begin = np.vstack([X[:150][k::3] for k in range(3)]), [0, 40, 80, 120]
+    raw, begin = in_shares_order(X), [0, 40, 80, 120]
     central = KMeans(4, init=raw[begin], n_init=1).fit(raw)
     found = cluster(integrated, KMeans(4, init=integrated.combined[begin], n_init=1))
     np.testing.assert_array_equal(np.concatenate(list(found.labels_.values())), central.labels_)
@@ -75,7 +80,7 @@ def test_a_mixture_is_the_central_one():
     X, _ = blobs(1)
     parties, shares = shared(X[:150], X[150:])
     integrated = integrate(shares)
-    raw = np.vstack([X[:150][k::3] for k in range(3)])
+    raw = in_shares_order(X)
     begin = KMeans(4, random_state=0).fit(raw).labels_
     means = [[rows[begin == label].mean(axis=0) for label in range(4)] for rows in (raw, integrated.combined)]
     fits = [GaussianMixture(4, means_init=each, random_state=0, reg_covar=1e-9) for each in means]
@@ -169,7 +174,7 @@ def test_parameters_that_are_none_and_twice_the_same_name_are_refused(world):
 def test_novelty_is_that_of_a_central_mixture(world):
     """With all columns the mixture of one component is a Gaussian of the raw rows, whatever the motion."""
     X, _, parties, shares = world
-    raw = np.vstack([X[:150][k::3] for k in range(3)])
+    raw = in_shares_order(X)
     ridge = 0.1 * raw.var(axis=0).mean()
     central = -GaussianMixture(1, reg_covar=ridge).fit(raw).score_samples(X[150:])
     model = novelty(integrate(shares), 1)

@@ -92,9 +92,8 @@ def test_single_precision(large, variant):
     double = KTI(**parameters).fit(*large)
     single = KTI(**parameters, precision="float32").fit(*large)
     assert single.objective_ == pytest.approx(double.objective_, rel=1e-6)
-    attained = objective_of(single, large[0]) if not variant.startswith("GL") else None
-    if attained is not None:
-        assert attained == pytest.approx(double.objective_, rel=1e-7)
+    if variant == "plain":
+        assert objective_of(single, large[0]) == pytest.approx(double.objective_, rel=1e-7)
     angle = subspace_angles(single.target_, double.target_).max()
     assert 1e-10 < angle <= single.angle_estimate_ < 1e-3
 
@@ -126,31 +125,6 @@ def test_with_a_landmark_at_every_row_nystroem_is_exact(views, kernel, alpha, ce
     for party, K in kernels.items():
         best = K @ np.linalg.solve(K + alpha * np.eye(len(K)), low_rank.target_)
         assert_allclose(low_rank.integration_functions_[party](views[party]), best, atol=1e-6)
-
-
-@pytest.mark.parametrize("n_landmarks", [10, 40])
-def test_nystroem_attains_the_objective_it_reports(views, n_landmarks):
-    """Its functions are real ones, so that nothing it attains is below the exact minimum."""
-    low_rank = KTI(4, alpha=0.5, solver="nystroem", n_landmarks=n_landmarks).fit(views)
-    assert objective_of(low_rank, views) == pytest.approx(low_rank.objective_, rel=1e-5)
-    assert low_rank.objective_ > KTI(4, alpha=0.5).fit(views).objective_
-    assert low_rank.n_landmarks_ == n_landmarks
-    for g in low_rank.integration_functions_.values():
-        assert g.anchor_representation.shape[0] == n_landmarks
-
-
-def test_functions_of_many_rows_are_the_best_of_their_landmarks():
-    """Landmarks lie so far apart that kernel values are made in float32, of which two thousand are added up."""
-    views, _ = nonlinear_views(2200)
-    low_rank = KTI(4, solver="nystroem", n_landmarks=128).fit(views)
-    best = 0.0
-    for party, g in low_rank.integration_functions_.items():
-        C = rbf_kernel(views[party], g.anchor_representation, gamma=low_rank.gammas_[party])
-        G = rbf_kernel(g.anchor_representation, gamma=low_rank.gammas_[party])
-        solved = np.linalg.solve(C.T @ C + low_rank.alpha * G, C.T @ low_rank.target_)
-        best += np.sum(low_rank.target_**2) - np.sum((C.T @ low_rank.target_) * solved)
-    assert objective_of(low_rank, views) == pytest.approx(best, rel=1e-6)
-    assert low_rank.objective_ == pytest.approx(best, rel=1e-5)
 
 
 def landmark_matrices(fitted, views):
@@ -230,28 +204,9 @@ def test_memory_limits_the_landmarks():
     assert fitted.n_landmarks_ <= 300
 
 
-@pytest.mark.parametrize("center", [False, True])
-def test_the_target_of_some_rows_serves_all(monkeypatch, center):
-    """Found on a third of the rows, with the functions of all: close to what all rows give."""
-    views, _ = nonlinear_views(1500)
-    integrator = KTI(5, alpha=0.5, solver="nystroem", n_landmarks=60, center=center)
-    whole = clone(integrator).fit(views)
-    monkeypatch.setattr("datacollab.analyst._cost._TARGET_ROWS", 500)
-    monkeypatch.setattr("datacollab.analyst._cost._FEWEST_CANDIDATES", 400)
-    sampled = clone(integrator).fit(views)
-    assert sampled.angle_estimate_ is None
-    assert_allclose(sampled.target_.T @ sampled.target_, np.eye(5), atol=1e-12)
-    if center:
-        assert_allclose(sampled.target_.sum(axis=0), 0, atol=1e-9)
-    assert objective_of(sampled, views) == pytest.approx(sampled.objective_, rel=1e-4)
-    assert sampled.objective_ == pytest.approx(whole.objective_, rel=0.05)
-    assert sampled.objective_ != whole.objective_
-
-
 def test_narrow_kernels_have_no_landmarks(large):
+    assert issubclass(IncompressibleKernelError, NumericalError)
     with pytest.raises(IncompressibleKernelError, match=r"Party 'c': \d+ landmarks leave \d+% .* smaller gamma"):
-        KTI(5, gamma=50.0, solver="nystroem").fit(*large)
-    with pytest.raises(NumericalError):
         KTI(5, gamma=50.0, solver="nystroem").fit(*large)
 
 
@@ -357,7 +312,7 @@ def test_hard_cases_are_as_exact(few, case, densely):
     assert streamed.angle_estimate_ is None or angle <= streamed.angle_estimate_ + 1e-10 / dense.eigengap_
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1e-3, 1e-6])
+@pytest.mark.parametrize("alpha", [1.0, pytest.param(1e-3, marks=pytest.mark.nightly), 1e-6])
 @pytest.mark.parametrize("variant", ["plain", "center", "TSL", "GL, center"])
 def test_the_inverse_of_the_dense_matrix_has_its_eigenvectors(large, densely, variant, alpha):
     """Against LAPACK's eigenvectors, however close to each other the eigenvalues are."""

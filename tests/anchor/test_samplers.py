@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
@@ -110,8 +110,8 @@ def test_diagonal_has_the_variances_only(sources):
 
 
 def test_fewer_sources_than_columns_stay_in_their_affine_span():
-    X = np.random.RandomState(0).standard_normal((5, 300))
-    anchor, _ = GaussianAnchor(20_000).sample(X, random_state=0)
+    X = np.random.RandomState(0).standard_normal((5, 60))
+    anchor, _ = GaussianAnchor(10_000).sample(X, random_state=0)
     basis = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:4]
     offset = anchor - X.mean(axis=0)
     assert_allclose(offset @ basis.T @ basis, offset, atol=1e-10)
@@ -124,7 +124,6 @@ def test_one_row_has_no_covariance():
 
 
 @given(n_rows=st.integers(1, 40), data=st.data())
-@settings(max_examples=30, deadline=None)
 def test_rows_are_distinct_source_rows_with_their_targets(n_rows, data):
     X = np.arange(2.0 * n_rows).reshape(n_rows, 2)
     n_samples = data.draw(st.integers(1, n_rows))
@@ -169,7 +168,6 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
 
 @given(bounds=arrays(np.float64, (2, 4), elements=FINITE), seed=st.integers(0, 1000))
-@settings(max_examples=50, deadline=None)
 def test_rows_stay_inside_any_finite_box(bounds, seed):
     low, high = bounds.min(axis=0), bounds.max(axis=0)
     anchor, target = UniformAnchor(20, low=low, high=high).sample(random_state=seed)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -79,7 +79,6 @@ def test_the_papers_anchor():
     n_neighbors=st.integers(1, 12),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=25, deadline=None)
 def test_totals_are_balanced_and_no_source_is_returned(sizes, n_samples, n_neighbors, seed):
     y = np.repeat(np.arange(len(sizes)), sizes)
     X = np.random.RandomState(seed).standard_normal((y.size, 3))
@@ -95,7 +94,6 @@ def test_totals_are_balanced_and_no_source_is_returned(sizes, n_samples, n_neigh
 
 
 @given(values=st.lists(st.integers(-3, 3), min_size=2, max_size=12), with_target=st.booleans())
-@settings(max_examples=25, deadline=None)
 def test_no_source_is_returned_when_sources_repeat(values, with_target):
     X = np.array(values, dtype=float).reshape(-1, 1)
     y = X[:, 0] if with_target else None

@@ -3,6 +3,7 @@
 import json
 import warnings
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -58,14 +59,19 @@ def shares_of(X, target, anchor, **options):
 AFFINE = dc.LTI(WIDTH, fit_intercept=True)
 
 
+@cache
+def plain_shares():
+    X, t, y, anchor = world()
+    return shares_of(X, effect_target(t, y), anchor)
+
+
 @pytest.mark.parametrize(
     ("method", "target"),
     [("plr", "overlap"), *((method, each) for method in ("aipw", "ipw") for each in ("ATE", "ATT"))],
 )
 def test_full_rank_linear_maps_aligned_affinely_give_the_effect_of_the_pooled_columns(method, target):
-    X, t, y, anchor = world()
-    shares = shares_of(X, effect_target(t, y), anchor)
-    effect = estimate_effect(shares, AFFINE, method=method, target=target, random_state=0)
+    X, t, y, _ = world()
+    effect = estimate_effect(plain_shares(), AFFINE, method=method, target=target, random_state=0)
     folds = effect_folds(t, np.arange(len(t)), 5, 0, party=PARTY)
     estimators = {"plr": partially_linear, "aipw": doubly_robust, "ipw": inverse_probability_weighting}
     central = estimators[method](with_parties(X, PARTY), t, y, folds, **({} if method == "plr" else {"target": target}))
@@ -135,9 +141,8 @@ def test_a_survival_effect_wants_a_horizon_and_a_number_none():
     X, t, event, time, anchor = survival_world()
     with pytest.raises(ValueError, match="give a horizon above 0"):
         estimate_effect(shared_survival(X, t, event, time, anchor), AFFINE)
-    X, t, y, anchor = world()
     with pytest.raises(ValueError, match="horizon must be None"):
-        estimate_effect(shares_of(X, effect_target(t, y), anchor), AFFINE, horizon=3.0)
+        estimate_effect(plain_shares(), AFFINE, horizon=3.0)
 
 
 def private_shares(seed=0, by="auto", k=5, defences=None, target=None):
@@ -191,20 +196,17 @@ def test_rare_outcomes_that_are_equal_in_groups_by_chance_are_not_refused():
 
 
 def test_rows_with_noise_are_refused():
-    X, t, y, anchor = world()
-    shares = shares_of(X, effect_target(t, y), anchor)
-    noisy = [replace(share, one_to_one=False) for share in shares]
+    noisy = [replace(share, one_to_one=False) for share in plain_shares()]
     with pytest.raises(EffectError, match="changed by a defence"):
         estimate_effect(noisy, AFFINE)
 
 
 def test_other_targets_are_refused():
-    X, t, y, anchor = world()
+    X, t, _, anchor = world()
     with pytest.raises(AgreementError, match="effect_target"):
         estimate_effect(shares_of(X, t, anchor), AFFINE)
-    shares = shares_of(X, effect_target(t, y), anchor)
     with pytest.raises(AgreementError, match="Two shares carry the name"):
-        estimate_effect([*shares, shares[0]], AFFINE)
+        estimate_effect([*plain_shares(), plain_shares()[0]], AFFINE)
     with pytest.raises(AgreementError, match="at least two shares, got none"):
         estimate_effect([], AFFINE)
 
@@ -226,14 +228,12 @@ def test_other_targets_are_refused():
     ],
 )
 def test_parameters_without_meaning_are_refused(options):
-    X, t, y, anchor = world()
     with pytest.raises((TypeError, ValueError), match="must|takes|regressor"):
-        estimate_effect(shares_of(X, effect_target(t, y), anchor), AFFINE, **options)
+        estimate_effect(plain_shares(), AFFINE, **options)
 
 
 def test_kernel_maps_and_unaligned_parties_are_warned_of():
-    X, t, y, anchor = world()
-    shares = shares_of(X, effect_target(t, y), anchor)
+    shares = plain_shares()
     with pytest.warns(EffectWarning, match="Kernel integration functions lose"):
         estimate_effect(shares, dc.KTI(WIDTH), random_state=0)
     shifted = [
@@ -263,8 +263,7 @@ def test_arms_that_hardly_overlap_are_warned_of_and_can_be_trimmed():
 
 
 def test_parties_order_and_a_rotation_of_one_change_nothing_but_the_folds():
-    X, t, y, anchor = world()
-    shares = shares_of(X, effect_target(t, y), anchor)
+    shares = plain_shares()
     Q = np.linalg.qr(np.random.default_rng(1).normal(size=(WIDTH, WIDTH)))[0]
     turned = replace(
         shares[1],
@@ -280,8 +279,8 @@ def test_parties_order_and_a_rotation_of_one_change_nothing_but_the_folds():
 
 
 def test_what_is_shown_counts_and_shows_no_row():
-    X, t, y, anchor = world()
-    effect = estimate_effect(shares_of(X, effect_target(t, y), anchor), AFFINE, random_state=0)
+    t = world()[1]
+    effect = estimate_effect(plain_shares(), AFFINE, random_state=0)
     assert sum(effect.overlap.treated) == t.sum()
     assert sum(effect.overlap.untreated) == (1 - t).sum()
     assert effect.overlap.effective_treated <= t.sum()
@@ -293,14 +292,13 @@ def test_what_is_shown_counts_and_shows_no_row():
 
 def test_pages_and_figures():
     pytest.importorskip("matplotlib")
-    X, t, y, anchor = world()
-    effect = estimate_effect(shares_of(X, effect_target(t, y), anchor), AFFINE, random_state=0)
+    effect = estimate_effect(plain_shares(), AFFINE, random_state=0)
     assert effect.sentence in effect.to_html()
     axes = effect.plot_overlap()
     axes.figure.canvas.draw()
     assert all(float(label.get_text()) >= 0 for label in axes.get_yticklabels())
     heights = [bar.get_height() for bar in axes.patches]
-    assert sum(abs(height) for height in heights) == len(t)
+    assert sum(abs(height) for height in heights) == K * N
 
 
 RNG = np.random.default_rng(0)

@@ -63,8 +63,7 @@ def with_places(frame, n_new):
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, lambda columns: pl.DataFrame(columns, strict=False)])
-@pytest.mark.parametrize(("model", "y"), [(classifier(), Y), (regressor(), NUMBERS)])
-@pytest.mark.parametrize("n_new", [30, N - 5])
+@pytest.mark.parametrize(("model", "y", "n_new"), [(classifier(), Y, 30), (regressor(), NUMBERS, N - 5)])
 def test_new_categories_go_through_with_one_warning(frame, model, y, n_new):
     table = with_places(frame, n_new)
     words = rf"'street' holds unknown categories in {n_new} of {N} rows, column 'town' holds .* {n_new} of {N} rows"
@@ -110,7 +109,9 @@ def test_defaults_take_narrow_tables(n_columns, kind):
         assert model.predict(table[:4], groups=HOSPITAL[:4]).shape == (4,)
 
 
-@pytest.mark.parametrize("name", ["pca", "kernel-pca", "random-projection"])
+@pytest.mark.parametrize(
+    "name", ["pca", *(pytest.param(each, marks=pytest.mark.nightly) for each in ("kernel-pca", "random-projection"))]
+)
 @pytest.mark.parametrize("integrator", [dc.KTI(), dc.LTI(), dc.GEP(), "auto"], ids=str)
 def test_defaults_of_maps_and_methods_take_narrow_tables(name, integrator):
     table = narrow(1, "categories")
@@ -146,7 +147,7 @@ RAGGED = [[1.0], [1.0, 2.0]]
 
 
 @pytest.mark.parametrize("door", ["classes", "numbers", "rows", "simulation"])
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(shape=SHAPES)
 def test_targets_of_the_anchor_in_another_shape_are_named(door, shape):
     wrong = {"anchor": X[N:], "anchor_target": np.ones(shape)}
@@ -160,7 +161,7 @@ def test_targets_of_the_anchor_in_another_shape_are_named(door, shape):
     assert str((N_PUBLIC,)) in str(caught.value)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(
     shape=st.sampled_from([(), (0,), (N - 1,), (N, 2), (1, N)]),
     model=st.sampled_from([classifier(), regressor(sharing="rows")]),
@@ -172,7 +173,7 @@ def test_owners_in_another_shape_are_named(shape, model):
     assert str((N,)) in str(caught.value)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(
     shape=st.sampled_from([(), (5,), (0, 3), (N_PUBLIC, 2), (N_PUBLIC, 4), (2, 2, 3)]),
     model=st.sampled_from([regressor(), regressor(sharing="rows"), DataCollaborationClusterer()]),
@@ -248,7 +249,7 @@ def test_numbers_that_were_transformed_outside_are_noticed(change):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::datacollab.errors.HeavyTailWarning")
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**32 - 1), tail=st.sampled_from([0.0, 1.0, 3.0]), n_labelled=st.integers(0, N_PUBLIC))
 def test_numbers_of_one_distribution_are_no_reason_to_warn(seed, tail, n_labelled):
     y = np.exp(tail * np.random.default_rng(seed).normal(size=N + N_PUBLIC))

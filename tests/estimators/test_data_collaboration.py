@@ -1,4 +1,4 @@
-"""All roles in one process."""
+"""All roles in one process, and parameters within them as scikit-learn's searches reach them."""
 
 import numpy as np
 import pandas as pd
@@ -12,12 +12,14 @@ from sklearn.base import clone, is_regressor
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.gaussian_process.kernels import Matern
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+import datacollab as dc
 from datacollab import (
     KTI,
     LTI,
@@ -32,6 +34,7 @@ from datacollab import (
     obfuscator,
 )
 from datacollab.errors import AnchorError, UnknownPartyError
+from datacollab.estimators import DataCollaborationClusterer
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +103,7 @@ def test_same_invertible_linear_map_for_all_is_central_up_to_rotation(digits):
 
 
 def test_collaboration_beats_local_on_digits(digits):
-    forest = RandomForestClassifier(random_state=0)
+    forest = RandomForestClassifier(40, random_state=0)
     owners = np.array(["north", "south", "west"])[np.arange(300) % 3]
     local = Local(forest).fit(digits["X"], digits["y"], groups=digits["groups"])
     central = Central(forest).fit(digits["X"], digits["y"])
@@ -309,3 +312,148 @@ def test_random_state_makes_runs_equal_and_parties_different(digits):
     assert not np.allclose(proba[0], proba[2])
     north, south = (models[0].parties_[name].obfuscate(digits["X_test"]) for name in ("north", "south"))
     assert not np.allclose(north, south)
+
+
+SMALL_CLASSIFIER = DataCollaborationClassifier(PCA(8), LTI(5), LogisticRegression(max_iter=2000), random_state=0)
+SMALL_REGRESSOR = DataCollaborationRegressor(PCA(8), LTI(5), Ridge(), random_state=0)
+
+
+@pytest.fixture(scope="module")
+def first_digits():
+    X, y = load_digits(return_X_y=True)
+    return {"X": X[:150] / 16, "y": y[:150], "groups": np.arange(150) % 3, "anchor": X[200:400] / 16}
+
+
+@pytest.mark.parametrize(("container", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
+@pytest.mark.parametrize("estimator", [SMALL_CLASSIFIER, SMALL_REGRESSOR])
+def test_set_output(first_digits, estimator, container, kind):
+    model = clone(estimator).set_output(transform=container).fit(**first_digits)
+    told = model.transform(first_digits["X"], groups=first_digits["groups"])
+    assert isinstance(told, kind)
+    prefix = type(estimator).__name__.lower()
+    assert list(told.columns) == [f"{prefix}{place}" for place in range(5)] == list(model.get_feature_names_out())
+    assert_allclose(told.to_numpy(), model.represent(first_digits["X"], groups=first_digits["groups"]))
+    assert isinstance(clone(model).fit_transform(**first_digits), kind)
+
+
+def test_rows_keep_their_names(first_digits):
+    table = pd.DataFrame(first_digits["X"], index=[f"patient {n}" for n in range(150)]).rename(columns=str)
+    anchor = pd.DataFrame(first_digits["anchor"]).rename(columns=str)
+    with sklearn.config_context(transform_output="pandas"):
+        model = clone(SMALL_CLASSIFIER).fit(**first_digits | {"X": table, "anchor": anchor})
+        told = model.transform(table.iloc[::-1], groups=first_digits["groups"][::-1])
+    assert list(told.index) == list(table.index[::-1])
+    plain = clone(SMALL_CLASSIFIER).fit(**first_digits)
+    assert_allclose(told.to_numpy(), plain.represent(first_digits["X"], groups=first_digits["groups"])[::-1])
+
+
+def test_as_a_step_of_a_pipeline_owners_travel_by_routing(first_digits):
+    rest = {name: first_digits[name] for name in ("groups", "anchor")}
+    with sklearn.config_context(enable_metadata_routing=True):
+        steps = [("collaborate", clone(SMALL_CLASSIFIER)), ("model", LogisticRegression(max_iter=2000))]
+        pipeline = Pipeline(steps).fit(first_digits["X"], first_digits["y"], **rest)
+        told = pipeline.predict(first_digits["X"], groups=first_digits["groups"])
+    assert np.mean(told == first_digits["y"]) > 0.6
+
+
+PATHS = {
+    "integrator__n_components": 3,
+    "integrator__alpha": 0.7,
+    "integrator__center": True,
+    "integrator__kernel__length_scale": 2.5,
+    "integrator__kernel__nu": 0.5,
+    "integrator__graph__n_neighbors": 4,
+    "integrator__graph__scale": 0.3,
+    "integrator__graph_weight": 2.0,
+    "integrator__party_weights": {"a": 2.0, "b": 1.0},
+    "integrator__penalty_graph__n_neighbors": 6,
+}
+
+
+def integrator():
+    return dc.KTI(4, kernel=Matern(), graph=dc.TargetSimilarityGraph(5), penalty_graph=dc.TargetDissimilarityGraph(5))
+
+
+ESTIMATORS = {
+    "classifier": dc.DataCollaborationClassifier,
+    "regressor": dc.DataCollaborationRegressor,
+    "survival": dc.DataCollaborationSurvival,
+    "clusterer": DataCollaborationClusterer,
+}
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_paths_are_listed_set_and_cloned(kind):
+    model = ESTIMATORS[kind](integrator=integrator())
+    assert set(PATHS) <= set(model.get_params(deep=True))
+    model.set_params(**PATHS)
+    copied = clone(model)
+    assert copied.integrator is not model.integrator
+    assert copied.integrator.graph is not model.integrator.graph
+    for each in (model, copied):
+        found = each.get_params(deep=True)
+        assert {path: found[path] for path in PATHS} == PATHS
+        assert each.integrator.graph.n_neighbors == 4
+        assert each.integrator.kernel.length_scale == 2.5
+
+
+@pytest.fixture(scope="module")
+def with_two_owners():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(260, 5))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    return {"X": X[:160], "y": y[:160], "groups": np.array(["a", "b"])[np.arange(160) % 2]}, X[160:], y[160:]
+
+
+@pytest.mark.slow
+def test_a_search_over_neighbours_and_kernel_widths_runs(with_two_owners):
+    rows, anchor, y_anchor = with_two_owners
+    model = dc.DataCollaborationClassifier(
+        dc.obfuscator("pca", 4),
+        dc.KTI(3, kernel=Matern(), graph=dc.TargetSimilarityGraph(5)),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        random_state=0,
+    )
+    grid = {"integrator__graph__n_neighbors": [2, 20], "integrator__kernel__length_scale": [0.3, 3.0]}
+    folds = list(StratifiedKFold(2).split(rows["X"], rows["y"]))
+    search = GridSearchCV(model, grid, cv=folds, error_score="raise")
+    with sklearn.config_context(enable_metadata_routing=True):
+        search.fit(**rows, anchor=anchor, anchor_target=y_anchor)
+    assert search.best_score_ > 0.8
+    # By hand: what the search tried is what these parameters make.
+    train, test = folds[0]
+    for place, params in enumerate(search.cv_results_["params"]):
+        by_hand = clone(model).set_params(**params)
+        by_hand.fit(
+            rows["X"][train], rows["y"][train], groups=rows["groups"][train], anchor=anchor, anchor_target=y_anchor
+        )
+        score = by_hand.score(rows["X"][test], rows["y"][test], groups=rows["groups"][test])
+        assert search.cv_results_["split0_test_score"][place] == score
+    maps = search.best_estimator_.collaboration_.integrator_
+    assert maps.graph.n_neighbors == search.best_params_["integrator__graph__n_neighbors"]
+
+
+def test_weights_and_kernels_of_parties_reach_the_fit(with_two_owners):
+    rows, anchor, y_anchor = with_two_owners
+    given = dc.KTI(3, kernel={"a": "rbf", "b": "linear"}, party_weights={"a": 1.0, "b": 0.0})
+    model = dc.DataCollaborationClassifier(dc.obfuscator("pca", 4), given, LogisticRegression(), random_state=0)
+    model.fit(**rows, anchor=anchor)
+    fitted = model.collaboration_.integrator_
+    shared = {party: fitted.integration_functions_[party].anchor_representation for party in "ab"}
+    alone = dc.KTI(3).fit({"a": shared["a"], "again": shared["a"]})
+    assert np.allclose(abs(fitted.target_.T @ alone.target_), np.eye(3), atol=1e-6)
+    assert fitted.integration_functions_["b"].kernel.metric == "linear"
+
+
+@pytest.mark.parametrize("gap", [np.nan, None], ids=str)
+def test_partly_labelled_anchors_of_shared_rows_are_refused_in_words(with_two_owners, gap):
+    rows, anchor, y_anchor = with_two_owners
+    partly = np.where(np.arange(100) < 10, gap, y_anchor.astype(object))
+    model = dc.DataCollaborationClassifier(integrator=dc.KTI(3, graph=dc.TargetSimilarityGraph(5)))
+    with pytest.raises(ValueError, match=r"anchor_target .*KTI.fit takes partly labelled anchors"):
+        model.fit(**rows, anchor=anchor, anchor_target=partly)
+    several = np.column_stack([y_anchor, y_anchor])
+    with pytest.raises(ValueError, match=r"shape \(\d+, 2\); .* KTI.fit itself takes several targets and gaps"):
+        model.fit(**rows, anchor=anchor, anchor_target=several)
+    with pytest.raises(ValueError, match=r"shape \(\d+, 2\); .* Rows without one get None or NaN"):
+        dc.DataCollaborationClassifier().fit(**rows, anchor=anchor, anchor_target=several)

@@ -108,17 +108,6 @@ def test_ranges_brought_to_one_are_noticed(digits):
         fit_to(MinMaxScaler().fit_transform(X), anchor)
 
 
-@pytest.mark.slow
-def test_an_anchor_that_cross_validation_cuts_is_noticed(digits):
-    """The routing cuts what has as many rows as X."""
-    with sklearn.config_context(enable_metadata_routing=True):
-        options = {"cv": PartyStratifiedKFold(3), "params": context(digits, anchor=digits["anchor"][:180])}
-        with pytest.warns(UserWarning, match="lost rows: 120 of 180 are left"):
-            cross_val_score(model(), digits["X"], digits["y"], **options)
-        options["params"]["anchor"] = digits["anchor"][:181]
-        assert cross_val_score(model(), digits["X"], digits["y"], **options).min() > 0.5
-
-
 @pytest.mark.parametrize("load", BUNDLED)
 @pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize("seed", range(2))

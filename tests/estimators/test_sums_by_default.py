@@ -1,17 +1,23 @@
 """Sums under masks behind scikit-learn's interface: what they bring, what implies rows, and what is refused."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.metrics import accuracy_score, brier_score_loss, r2_score, roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import datacollab as dc
-from datacollab.errors import AgreementError, AnchorError
+from datacollab.errors import AgreementError, AnchorError, FewEventsWarning, HeavyTailWarning
 from datacollab.party import Microaggregation
 from datacollab.sums import RidgeSums
 
@@ -267,3 +273,132 @@ def test_an_array_must_have_the_column_of_owners(digits):
     for new in (digits.new, np.column_stack([np.zeros(len(digits.new)), digits.new[:, :-1]])):
         with pytest.raises(ValueError, match="X has 64 features, but DataCollaborationClassifier is expecting 65"):
             model.predict(new)
+
+
+GROUPS = np.repeat(["a", "b", "c"], 100)
+
+
+def normal_rows(seed=0):
+    rng = np.random.default_rng(seed)
+    return rng, rng.normal(size=(900, 6))
+
+
+def play(y, X, **options):
+    """R2 on other rows, and the warnings."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = dc.DataCollaborationRegressor(random_state=0, **options)
+        model.fit(X[200:500], y[200:500], groups=GROUPS, anchor=X[:200])
+    return model.score(X[500:], y[500:]), [str(each.message) for each in said if each.category is HeavyTailWarning]
+
+
+def tail(name, rng, f):
+    noise = rng.normal(size=len(f))
+    if name == "one":
+        return np.where(np.arange(len(f)) == 200, 1000.0, f + 0.3 * noise)
+    if name == "several":
+        return np.where(np.isin(np.arange(len(f)), (200, 260, 330, 410)), -400.0 * (1 + rng.random(len(f))), f)
+    return {
+        "log-normal": np.exp(2 * f + 0.5 * noise),
+        "Pareto": (rng.pareto(1.5, size=len(f)) + 1) * np.exp(f),
+        "t": f + 1.5 * rng.standard_t(2, size=len(f)),
+        "costs": np.where(rng.random(len(f)) < 1 / (1 + np.exp(2 - 2 * f)), np.exp(f + noise + 3), 0.0),
+        "negative": -np.exp(2 * f + 0.5 * noise),
+    }[name]
+
+
+@pytest.mark.parametrize("name", ["one", "several", "log-normal", "Pareto", "t", "costs", "negative"])
+def test_a_tail_gets_a_word_and_the_model_beats_the_mean(name):
+    rng, X = normal_rows()
+    found, said = play(tail(name, rng, (2 * X[:, 0] + X[:, 1]) / np.sqrt(5)), X)
+    assert found > 0
+    # Of two degrees of freedom, 300 normal_rows need not have a number that is far.
+    assert len(said) == (name != "t")
+    if not said:
+        return
+    assert ("scale='log'" in said[0]) == (name in ("log-normal", "Pareto", "costs"))
+    assert "of 300 entries of y" in said[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_plain_numbers_get_no_word(seed):
+    rng, X = normal_rows(seed)
+    f = (2 * X[:, 0] + X[:, 1]) / np.sqrt(5)
+    plain = {
+        "normal": f + rng.normal(size=900),
+        "bounded": 1 / (1 + np.exp(-2 * f)),
+        "counts": rng.poisson(np.exp(0.6 * f + 1.5)),
+    }
+    for y in plain.values():
+        found, said = play(np.asarray(y, dtype=float), X)
+        assert not said
+        assert found > 0.2
+
+
+def test_a_scale_that_cannot_be_is_refused_in_words():
+    _, X = normal_rows()
+    fit = {"groups": GROUPS, "anchor": X[:200]}
+    with pytest.raises(ValueError, match=r"scale='log' is for y of 0 or more, and \d+ of 300 entries are below"):
+        dc.DataCollaborationRegressor(scale="log").fit(X[200:500], X[200:500, 0], **fit)
+    with pytest.raises(ValueError, match="scale is for sums, and sharing has rows shared"):
+        dc.DataCollaborationRegressor(scale="log", sharing="rows").fit(X[200:500], np.ones(300), **fit)
+    with pytest.raises(ValueError, match="scale"):
+        dc.DataCollaborationRegressor(scale="root").fit(X[200:500], np.ones(300), **fit)
+
+
+def test_a_total_that_says_nothing_says_so():
+    rng, X = normal_rows(3)
+    y = rng.permutation(np.arange(300) < 6)
+    with pytest.warns(FewEventsWarning, match="hardly more of 2 of 2 classes than their shares"):
+        model = dc.DataCollaborationClassifier(random_state=0).fit(X[200:500], y, groups=GROUPS, anchor=X[:200])
+    said = model.predict_proba(X[500:])
+    assert said[:, 1].std() < 0.01
+    assert said[:, 1].mean() == pytest.approx(0.02, abs=0.01)
+
+
+N, N_PUBLIC, N_NEW = 900, 300, 2000
+HOSPITALS = np.repeat(["a", "b", "c"], N // 3)
+OWN, PUBLIC, NEW = np.split(np.arange(N + N_PUBLIC + N_NEW), [N, N + N_PUBLIC])
+
+
+def patients(seed):
+    rng, n = np.random.default_rng(seed), N + N_PUBLIC + N_NEW
+    shares = 1 / (np.arange(40) + 3)
+    age, crp = rng.normal(65, 12, n).round(), rng.lognormal(2, 0.8, n).round(1)
+    code = rng.choice(40, n, p=shares / shares.sum())
+    logit = -2.1 + 0.7 * (age - 65) / 12 + 0.5 * (np.log(crp + 0.1) - 2) + rng.normal(0, 0.7, 40)[code]
+    table = pd.DataFrame({"age": age, "crp": crp, "code": [f"C{each:02}" for each in code]})
+    table.loc[rng.random(n) < 0.08, "crp"] = np.nan
+    return table, np.where(rng.random(n) < 1 / (1 + np.exp(-logit)), "yes", "no")
+
+
+def scores(model, table, y):
+    said = model.predict_proba(table)[:, list(model.classes_).index("yes")]
+    return roc_auc_score(y == "yes", said), brier_score_loss(y == "yes", said), said.mean()
+
+
+@pytest.mark.parametrize("recorded", ["everywhere", "not at c"])
+@pytest.mark.slow
+def test_it_is_ranked_and_its_probability_kept_as_by_all_rows_in_one_place(recorded):
+    found, central, rates = [], [], []
+    for seed in range(4):
+        table, y = patients(seed)
+        own = OWN if recorded == "everywhere" else OWN[(HOSPITALS != "c") | (y[OWN] == "no")]
+        model = dc.DataCollaborationClassifier(random_state=0)
+        model.fit(table.iloc[own], y[own], groups=HOSPITALS[own], anchor=table.iloc[PUBLIC])
+        encode = make_column_transformer(
+            (make_pipeline(SimpleImputer(), StandardScaler()), ["age", "crp"]),
+            (OneHotEncoder(handle_unknown="ignore"), ["code"]),
+        )
+        pooled = make_pipeline(encode, LogisticRegression()).fit(table.iloc[own], y[own])
+        for into, each in ((found, model), (central, pooled)):
+            into.append(scores(each, table.iloc[NEW], y[NEW]))
+        rates.append(np.mean(y[NEW] == "yes"))
+    rate = np.mean(rates)
+    assert 0.12 < rate < 0.17
+    (auc, brier, mean), (best, _, mean_of_all) = np.mean(found, axis=0), np.mean(central, axis=0)
+    assert auc > best - 0.015
+    assert abs(mean - mean_of_all) < 0.02
+    if recorded == "everywhere":
+        assert brier < 0.95 * rate * (1 - rate)
+        assert abs(mean - rate) < 0.02

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.linalg
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.kernel_ridge import KernelRidge
@@ -111,7 +111,6 @@ def test_solution_is_scikit_learns(rng, alpha):
     assert_allclose(intercept, ridge.intercept_, atol=1e-9)
 
 
-@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10**6), n_groups=st.integers(3, 20), alpha=st.sampled_from([1e-2, 1.0, 30.0]))
 def test_left_out_is_what_a_fit_without_the_group_says(seed, n_groups, alpha):
     rng = np.random.default_rng(seed)

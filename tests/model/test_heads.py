@@ -5,7 +5,7 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from model_examples import MAPS, ROWS, bundle_of, changed_arrays, fitted, refused, targets
@@ -171,7 +171,6 @@ def test_more_landmarks_than_memory_is_meant_for_are_refused():
     coefficients=hnp.arrays(np.float64, st.sampled_from([(15, 3), (15,), (4, 3), (0, 3)])),
     landmarks=hnp.arrays(np.float64, st.sampled_from([(15, 4), (4, 4), (15,), (15, 0)])),
 )
-@settings(deadline=None, max_examples=50)
 def test_any_numbers_predict_or_are_refused(scale, offsets, coefficients, landmarks):
     bundle = bundle_of(ridge())
     changed = {"scale": scale, "offsets": offsets, "coefficients": coefficients, "landmarks": landmarks}
@@ -185,7 +184,6 @@ def test_any_numbers_predict_or_are_refused(scale, offsets, coefficients, landma
 
 @pytest.mark.slow
 @given(data=st.binary(max_size=200))
-@settings(deadline=None, max_examples=50)
 def test_any_bytes_in_place_of_the_numbers_are_refused(data):
     bundle = bundle_of(ridge())
     for member in bundle.members:

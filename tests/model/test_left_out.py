@@ -1,16 +1,20 @@
+"""Predictions for rows left out, and averages of models."""
+
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
+from predictor_examples import Average
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor, VotingClassifier, VotingRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
-from datacollab.model import CalibratedForestClassifier, fit_left_out, fit_weighted
+from datacollab.model import AveragedClassifier, CalibratedForestClassifier, fit_left_out, fit_weighted
 
 
 def left_out_of(estimator, X, y, *, weights=None, groups=None):
@@ -30,8 +34,8 @@ def noise(rng):
     "estimator",
     [
         KNeighborsClassifier(1),
-        CalibratedForestClassifier(30, random_state=0),
-        RandomForestClassifier(30, random_state=0),
+        CalibratedForestClassifier(12, random_state=0),
+        RandomForestClassifier(12, random_state=0),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
@@ -122,9 +126,9 @@ def test_weights_reach_the_last_step_of_a_pipeline(rng):
 def test_calibration_mends_what_a_forest_is_too_sure_of(rng):
     X = rng.normal(size=(300, 5))
     y = (X[:, 0] + 2 * rng.normal(size=300) > 0).astype(int)
-    model = CalibratedForestClassifier(100, random_state=0)
+    model = CalibratedForestClassifier(50, random_state=0)
     left_out = model.fit_left_out(X, y)
-    plain = RandomForestClassifier(100, oob_score=True, random_state=0).fit(X, y).oob_decision_function_
+    plain = RandomForestClassifier(50, oob_score=True, random_state=0).fit(X, y).oob_decision_function_
     loss = {
         name: -np.mean(np.log(np.maximum(p[np.arange(300), y], 1e-3))) for name, p in [("a", left_out), ("b", plain)]
     }
@@ -142,3 +146,52 @@ def test_scikit_learn_contract():
         CalibratedForestClassifier(16, random_state=0),
         expected_failed_checks={"check_sample_weight_equivalence_on_dense_data": by_chance},
     )
+
+
+AVERAGED = [LogisticRegression(), GaussianNB()]
+AVERAGED_NUMBERS = [Ridge(10.0), LinearRegression()]
+
+
+@pytest.fixture
+def three_classes(rng):
+    X = rng.normal(size=(80, 3))
+    return X, np.array(["a", "b", "c"])[np.digitize(X[:, 0] + rng.normal(size=80), [-0.5, 0.5])]
+
+
+@pytest.mark.parametrize("weights", [[1.0, 1.0], [1.0, 3.0]])
+def test_classifiers_are_averaged_as_by_a_soft_vote(three_classes, weights):
+    X, y = three_classes
+    vote = VotingClassifier(list(zip("pq", AVERAGED, strict=True)), voting="soft", weights=weights).fit(X, y)
+    average = Average(AVERAGED, weights).fit(X, y)
+    assert_allclose(average.predict_proba(X), vote.predict_proba(X), atol=1e-12)
+    assert_array_equal(average.predict(X), vote.predict(X))
+
+
+def test_regressors_are_averaged_as_by_scikit_learn(rng, three_classes):
+    X, _ = three_classes
+    y = X[:, 0] + rng.normal(size=80)
+    vote = VotingRegressor(list(zip("pq", AVERAGED_NUMBERS, strict=True)), weights=[1.0, 3.0]).fit(X, y)
+    assert_allclose(Average(AVERAGED_NUMBERS, [1.0, 3.0]).fit(X, y).predict(X), vote.predict(X))
+
+
+def test_models_of_different_classes_have_all_of_them(three_classes):
+    X, y = three_classes
+    some = y != "b"
+    partial, full = GaussianNB().fit(X[some], y[some]), GaussianNB().fit(X, y)
+    average = AveragedClassifier([partial, full], [0.25, 0.75])
+    assert_array_equal(average.classes_, ["a", "b", "c"])
+    assert average.estimators_[0] is partial
+    expected = 0.75 * full.predict_proba(X)
+    expected[:, [0, 2]] += 0.25 * partial.predict_proba(X)
+    assert_allclose(average.predict_proba(X), expected)
+
+
+@pytest.mark.parametrize("weights", [[1.0], [1.0, -0.1], [0.0, 0.0], [np.nan, 1.0], [[1.0], [1.0]]], ids=str)
+def test_weights_without_meaning(three_classes, weights):
+    with pytest.raises(ValueError, match="2 numbers from 0 on, not all 0"):
+        Average(AVERAGED, weights).fit(*three_classes)
+
+
+def test_nothing_to_average():
+    with pytest.raises(ValueError, match="name at least one"):
+        AveragedClassifier([], [])

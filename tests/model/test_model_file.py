@@ -1,11 +1,13 @@
-"""Models in files: what is saved is what is loaded, or it is not saved."""
+"""Integration functions and models in files: what is saved is what is loaded; what a liar made is refused."""
 
+import json
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
-from model_examples import MAPS, N_INTERMEDIATE, ROWS, bundle_of, fitted, targets
-from numpy.testing import assert_array_equal
+from model_examples import MAPS, N_COMPONENTS, N_INTERMEDIATE, ROWS, bundle_of, changed_arrays, fitted, refused, targets
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
@@ -15,9 +17,10 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC, LinearSVC
 
 from datacollab.bundle import KeyPair, unpack
+from datacollab.errors import ExchangeError, RepresentationError
 from datacollab.linalg import Kernel
-from datacollab.model import KernelMap, LinearMap, PartyModel, model_contents, model_from
-from refusals import refused_with
+from datacollab.model import KernelMap, LinearMap, PartyModel, model_contents, model_from, plain_facts
+from refusals import each, refused_with
 
 NEW_ROWS = np.random.default_rng(1).normal(size=(40, N_INTERMEDIATE))
 
@@ -152,3 +155,171 @@ def test_files_are_their_owners_alone(tmp_path):
 def test_a_share_is_no_model():
     with refused_with("WRONG_KIND"):
         model_from(replace(bundle_of(fitted(Ridge(), y=targets(regression=True))), kind="datacollab.share"))
+
+
+def kernel_map(rng, n_anchors=1200, **options):
+    A = rng.normal(size=(n_anchors, 3))
+    kernel = Kernel(metric="rbf", parameters={"gamma": 0.2})
+    return KernelMap("a", A, rng.uniform(size=(n_anchors, 2)), kernel, **options)
+
+
+def test_kernel_map_is_the_expansion(rng):
+    X = rng.normal(size=(50, 3))
+    double, default = kernel_map(np.random.default_rng(1), precision="float64"), kernel_map(np.random.default_rng(1))
+    wanted = double.kernel.between(X, double.anchor_representation) @ double.coefficients
+    assert_allclose(double(X), wanted, rtol=1e-12)
+    assert_allclose(default(X), wanted, rtol=2e-6)
+    assert default(X).dtype == np.float64
+    assert (default(X) != wanted).any()
+
+
+@pytest.mark.parametrize(
+    "g", [LinearMap("a", np.eye(3)), kernel_map(np.random.default_rng(0))], ids=["linear", "kernel"]
+)
+def test_wrong_columns_name_the_party(g):
+    with pytest.raises(RepresentationError, match="Party 'a': the representation has 2 columns but 3 are expected"):
+        g(np.zeros((4, 2)))
+
+
+AFFINE = MAPS["affine"]
+
+
+@cache
+def plain_bundle():
+    return bundle_of(fitted(LogisticRegression()))
+
+
+@cache
+def affine_bundle():
+    return bundle_of(fitted(Ridge(), g=AFFINE, y=targets(regression=True)))
+
+
+def with_facts(bundle, change):
+    """The bundle with other facts of its map."""
+    return replace(bundle, facts=bundle.facts | {"integration_function": change(bundle.facts["integration_function"])})
+
+
+def test_an_affine_map_is_the_formula():
+    assert_array_equal(AFFINE(ROWS), ROWS @ AFFINE.coefficients + AFFINE.intercept)
+    assert_array_equal(LinearMap("north", AFFINE.coefficients)(ROWS), ROWS @ AFFINE.coefficients)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda arrays: arrays.pop("intercept"),
+        lambda arrays: arrays.update(intercept=np.zeros((1, N_COMPONENTS + 1))),
+        lambda arrays: arrays.update(intercept=np.zeros((2, N_COMPONENTS))),
+        lambda arrays: arrays.update(intercept=np.zeros(N_COMPONENTS)),
+        lambda arrays: arrays.update(intercept=np.full((1, N_COMPONENTS), np.nan)),
+        lambda arrays: arrays.update(intercept=np.full((1, N_COMPONENTS), 1e31)),
+        lambda arrays: arrays.update(intercept=np.zeros((1, N_COMPONENTS), dtype=np.float32)),
+        lambda arrays: arrays.pop("coefficients"),
+        lambda arrays: arrays.update(more=np.zeros((1, 1))),
+    ],
+)
+def test_arrays_of_an_affine_map_that_do_not_fit_are_refused(change):
+    assert refused(changed_arrays(affine_bundle(), change, "g.safetensors")) == "MODEL_MALFORMED"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda facts: facts | {"intercept": False},
+        lambda facts: facts | {"intercept": 1.0},
+        lambda facts: facts | {"transposed": ["intercept"]},
+        lambda facts: {name: value for name, value in facts.items() if name != "intercept"},
+    ],
+)
+def test_facts_of_an_affine_map_that_cannot_be_are_refused(change):
+    assert refused(with_facts(affine_bundle(), change)) == "MODEL_MALFORMED"
+
+
+KERNEL = {"kind": "kernel", "metric": "eval", "parameters": {}, "precision": "auto", "transposed": []}
+
+
+@pytest.mark.parametrize(
+    "change",
+    each(
+        n_components=[5],
+        n_intermediate=[None],
+        task=["regression"],
+        estimator=["RandomForestClassifier", None],
+        classes=[["x", "y"]],
+        party=[True, None],
+        versions=[[], {"sklearn": "1.0\x1b[31m run this"}],
+        integration_function=[None, {"kind": "function"}, KERNEL],
+    ),
+)
+def test_a_manifest_that_contradicts_the_model_is_refused(change):
+    bundle = plain_bundle()
+    assert refused(replace(bundle, facts=bundle.facts | change)) == "MODEL_MALFORMED"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"gamma": -1.0}, {"gamma": "x"}, {"gamma": None, "X": 1}, {"degree": 10**9}, {"gamma": True, "metric": 3}],
+)
+def test_impossible_parameters_of_a_kernel_are_refused(change):
+    assert refused(with_facts(plain_bundle(), lambda facts: facts | {"parameters": change})) == "MODEL_MALFORMED"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda arrays: arrays["coefficients"].__setitem__((0, 0), np.nan),
+        lambda arrays: arrays["coefficients"].__setitem__((0, 0), -1e31),
+        lambda arrays: arrays.update(coefficients=arrays["coefficients"][:-1]),
+        lambda arrays: arrays.update(coefficients=arrays["coefficients"][:, :-1]),
+        lambda arrays: arrays.update(coefficients=arrays["coefficients"].astype(np.float32)),
+        lambda arrays: arrays.update(anchor_representation=arrays["anchor_representation"].ravel()),
+        lambda arrays: arrays.pop("coefficients"),
+        lambda arrays: arrays.update(more=np.zeros(1)),
+    ],
+    ids=["NaN", "huge", "rows", "columns", "precision", "dimensions", "missing", "more"],
+)
+def test_arrays_of_the_map_that_do_not_fit_are_refused(change):
+    assert refused(changed_arrays(plain_bundle(), change, "g.safetensors")) == "MODEL_MALFORMED"
+
+
+def test_members_beyond_the_known_are_refused():
+    bundle = plain_bundle()
+    assert refused(replace(bundle, members=bundle.members | {"more.bin": b""})) == "MODEL_MALFORMED"
+    assert refused(replace(bundle, members={"g.safetensors": b""})) == "MODEL_MALFORMED"
+
+
+@pytest.mark.parametrize(
+    "change",
+    each(
+        n_rows=[True, -1, 10**30, "300\x1b[2J"],
+        n_parties=[2.0],
+        method=[["KTIIntegrator"], "x" * 201, "a\nb"],
+        parameters=[{"a": [1]}, {str(number): 1 for number in range(51)}],
+        estimator=["RandomForestClassifier", "a b"],
+        created=["yesterday", "2026-11-21T18:00:00"],
+        row_lint=[{"found": 1, "overridden_by": None}, {"found": True, "overridden_by": "a\x1bb"}],
+        task=["magic"],
+        party=["x" * 201],
+    ),
+)
+def test_facts_that_are_shown_are_of_their_types_and_short(change):
+    bundle = plain_bundle()
+    with pytest.raises(ExchangeError) as caught:
+        model_from(replace(bundle, facts=bundle.facts | change))
+    assert caught.value.code == "MODEL_MALFORMED"
+    (value,) = change.values()
+    assert json.dumps(value).strip('"') not in str(caught.value)
+
+
+def test_the_facts_of_a_project_are_taken():
+    bundle = plain_bundle()
+    of_project = {
+        "n_rows": 300,
+        "n_parties": 2,
+        "method": "KTIIntegrator",
+        "parameters": {"n_components": 3, "gamma": None, "metric": "rbf", "ridge": 1e-9},
+        "row_lint": {"found": True, "overridden_by": "Dr. Müller"},
+    }
+    bundle = replace(bundle, facts=bundle.facts | of_project)
+    assert plain_facts(bundle) == bundle.facts
+    model_from(bundle)

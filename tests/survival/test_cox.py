@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lifelines import CoxPHFitter
 from numpy.testing import assert_allclose, assert_array_equal
@@ -19,7 +19,6 @@ lifelines = pytest.mark.filterwarnings("ignore:Starting with pandas")
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(TIES), st.booleans(), st.booleans())
 def test_the_fit_is_at_the_maximum_of_the_formula(seed, ties, rounded, weighted):
     """Its gradient vanishes there, and its curvature is the inverse of the covariance."""

@@ -36,8 +36,8 @@ def targets(draw, least=4):
     return survival_target(event, time)
 
 
-@settings(max_examples=60, deadline=None)
 @given(targets(), st.integers(0, 10**6))
+@settings(max_examples=60)
 def test_harrells_index_is_that_of_scikit_survival(y, seed):
     risk = np.random.default_rng(seed).integers(0, 4, size=len(y)).astype(float)
     try:

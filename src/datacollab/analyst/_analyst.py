@@ -202,9 +202,9 @@ class Analyst:
     >>> import numpy as np
     >>> import datacollab as dc
     >>> X, y = dc.datasets.load("digits")
-    >>> rows = {"clinic": slice(0, 100), "hospital": slice(100, 200)}
-    >>> anchor, anchor_target = X[300:450], y[300:450]
-    >>> f = dc.obfuscator("pca", n_components=16)
+    >>> rows = {"clinic": slice(0, 50), "hospital": slice(50, 100)}
+    >>> anchor, anchor_target = X[300:380], y[300:380]
+    >>> f = dc.obfuscator("pca", n_components=8)
     >>> parties = {name: dc.Party(name, f).fit(X[own], y[own]) for name, own in rows.items()}
     >>> shares = [party.share(anchor, anchor_target) for party in parties.values()]
     >>> collaboration = dc.Analyst().fit(shares)
@@ -213,12 +213,6 @@ class Analyst:
     >>> model = collaboration.party_model("clinic")
     >>> parties["clinic"].predict(X[600:605], model).shape
     (5,)
-
-    With a method and a model of one's own:
-
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> dc.Analyst(dc.LTI(n_components=8), LogisticRegression(max_iter=2000)).fit(shares)
-    Collaboration(parties=['clinic', 'hospital'], integrator=LTI, estimator=LogisticRegression)
     """
 
     def __init__(  # noqa: PLR0913
@@ -335,20 +329,14 @@ class Analyst:
         # Where the anchor's rows judge, a smaller weight would be chosen by rows that the model saw less of.
         return ANCHOR_WEIGHTS[-1:] if cautious else ANCHOR_WEIGHTS
 
-    def _check_integrator(self) -> None:
-        integrator = self.integrator
-        if isinstance(integrator, BaseIntegrator) or integrator == "auto":
-            return
-        several = isinstance(integrator, Sequence) and len(integrator) > 0
-        if several and all(isinstance(each, BaseIntegrator) for each in integrator):
-            return
-        got = repr(integrator) if isinstance(integrator, str) else type(integrator).__name__
-        raise TypeError(
-            f"integrator must be an integration method such as KTI(), a list of them, or 'auto'; got {got}."
-        )
-
     def _check_parameters(self) -> None:
-        self._check_integrator()
+        integrator = self.integrator
+        tried = integrator if isinstance(integrator, Sequence) else [integrator]
+        if integrator != "auto" and not (tried and all(isinstance(each, BaseIntegrator) for each in tried)):
+            got = repr(integrator) if isinstance(integrator, str) else type(integrator).__name__
+            raise TypeError(
+                f"integrator must be an integration method such as KTI(), a list of them, or 'auto'; got {got}."
+            )
         if isinstance(self.estimator, str) and self.estimator != "auto":
             raise ValueError(f"estimator must be a scikit-learn estimator or 'auto'; got {self.estimator!r}.")
         if self.task not in ("auto", "classification", "regression"):
@@ -392,7 +380,7 @@ class Analyst:
             integrators = list(self.integrator)
         model = None
         if not isinstance(self.estimator, str):
-            model = NamedModel(name=type(self.estimator).__name__, estimator=self.estimator)
+            model = NamedModel(type(self.estimator).__name__, self.estimator)
         return Search(
             shares=shares,
             training=training,
@@ -483,18 +471,13 @@ def round_predictions(left_out: FloatArray, target: NDArray[Any]) -> FloatArray:
     Exact numbers would give away leverages, and with them and the model sums over the other parties' rows.
     """
     if left_out.ndim == 2:
-        return _hundredths(left_out)
+        # Rounded down; those that lost most get the hundredths missing to one, so that a row still sums to one.
+        parts = np.floor(100 * left_out)
+        missing = np.round(100 - parts.sum(axis=1)).astype(int)
+        places = np.argsort(np.argsort(parts - 100 * left_out, axis=1, kind="stable"), axis=1)
+        return np.asarray((parts + (places < missing[:, None])) / 100)
     # Half the usual error tells a party as much as it can use; a model without errors gets a hundredth of the spread.
     step = float(np.sqrt(np.mean((left_out - target) ** 2))) / 2
     if step == 0:
         step = 0.01 * (float(np.std(target)) or 1.0)
     return np.asarray(np.round(left_out / step) * step)
-
-
-def _hundredths(probabilities: FloatArray) -> FloatArray:
-    """Round probabilities down; those that lost most get the hundredths missing to one."""
-    # Largest remainders, so that a row's probabilities still sum to one.
-    parts = np.floor(100 * probabilities)
-    missing = np.round(100 - parts.sum(axis=1)).astype(int)
-    places = np.argsort(np.argsort(parts - 100 * probabilities, axis=1, kind="stable"), axis=1)
-    return np.asarray((parts + (places < missing[:, None])) / 100)

@@ -6,7 +6,8 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ from ..model import (
     probabilities_of,
 )
 from ..share import Share
-from ._graphs import TargetDissimilarityGraph, TargetSimilarityGraph
+from ._graphs import TargetSimilarityGraph
 from ._kti import KTI
 from ._kti_cv import KTICV
 from ._linear import LTI, ODC, BaseIntegrator
@@ -54,12 +55,15 @@ _PART_OF_COLUMNS = 1 / 3
 """Tried at a split in regression: components are many and alike, and all of them take three times as long."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class NamedModel:
+class NamedModel(NamedTuple):
     """A model to try, and its name in tables."""
 
     name: str
     estimator: Any
+
+
+_RIDGES = LandmarkRidgeClassifier | LandmarkRidgeRegressor
+"""The models of `kernel_models`."""
 
 
 def default_integrators(shares: Mapping[PartyName, Share], *, cautious: bool = False) -> list[BaseIntegrator]:
@@ -95,13 +99,13 @@ def kernel_models(
     elif cautious:
         alphas = _LARGE_ALPHAS
     ridge = LandmarkRidgeClassifier if is_classification else LandmarkRidgeRegressor
-    models = [NamedModel(name="ridge", estimator=ridge(kernel="linear", alphas=alphas))]
+    models = [NamedModel("ridge", ridge(kernel="linear", alphas=alphas))]
     S = landmarks(anchor, FEW_LANDMARKS)
     gamma = median_gamma(anchor)
     # Anchors with half their rows equal have no width.
     if np.isfinite(gamma) and gamma > 0:
         models += [
-            NamedModel(name=f"kernel ridge, width {factor:g}", estimator=ridge(S, gamma=factor * gamma, alphas=alphas))
+            NamedModel(f"kernel ridge, width {factor:g}", ridge(S, gamma=factor * gamma, alphas=alphas))
             for factor in WIDTHS
             if not (cautious and factor < 1)
         ]
@@ -112,8 +116,10 @@ def with_many_landmarks(model: NamedModel, anchor: FloatArray) -> NamedModel | N
     """Return the same kernel ridge regression on more landmarks; None for other models, and those that have many."""
     if getattr(model.estimator, "landmarks", None) is None or model.name.endswith(MORE_LANDMARKS):
         return None
-    estimator = clone(model.estimator).set_params(landmarks=landmarks(anchor, MANY_LANDMARKS))
-    return NamedModel(name=model.name + MORE_LANDMARKS, estimator=estimator)
+    return NamedModel(
+        model.name + MORE_LANDMARKS,
+        clone(model.estimator).set_params(landmarks=landmarks(anchor, MANY_LANDMARKS)),
+    )
 
 
 def forest(*, is_classification: bool, n_jobs: int | None, random_state: int) -> NamedModel:
@@ -122,19 +128,13 @@ def forest(*, is_classification: bool, n_jobs: int | None, random_state: int) ->
     estimator: Any = RandomForestRegressor(max_features=_PART_OF_COLUMNS, **options)
     if is_classification:
         estimator = CalibratedForestClassifier(**options)
-    return NamedModel(name="random forest", estimator=estimator)
-
-
-def is_ridge(estimator: Any) -> bool:
-    """Return whether a model is one of `kernel_models`."""
-    return isinstance(estimator, LandmarkRidgeClassifier | LandmarkRidgeRegressor)
+    return NamedModel("random forest", estimator)
 
 
 def reads_targets(integrator: BaseIntegrator) -> bool:
     """Return whether an integration method looks at the targets of the anchor's rows."""
     graphs = (getattr(integrator, "graph", None), getattr(integrator, "penalty_graph", None))
-    reads = any(isinstance(each, TargetSimilarityGraph | TargetDissimilarityGraph) for each in graphs)
-    return reads or isinstance(integrator, KTICV)
+    return isinstance(integrator, KTICV) or any(isinstance(each, TargetSimilarityGraph) for each in graphs)
 
 
 def name_of(integrator: BaseIntegrator) -> str:
@@ -385,8 +385,12 @@ class Search:
             raise ledger.error or AgreementError("There is nothing to try; name at least one integration method.")
         if self.model is None:
             self._refine(ledger.best, ledger)
-        counts = training.counts(self.class_weight)
-        return ledger.best, _selection(ledger, ledger.best, training, counts)
+        return ledger.best, self._select(ledger, ledger.best)
+
+    @cached_property
+    def _counted(self) -> FloatArray:
+        """How much each row counts in judging, shape (n_rows,)."""
+        return self.training.counts(self.class_weight)
 
     def _counts(self, n_weights: int) -> tuple[int, int]:
         """Return how many candidates of an integration method are tried, and how many of all at most once more."""
@@ -412,16 +416,49 @@ class Search:
         if average is not None:
             ledger.add(average)
             # It stands for its parts, and one of them may have a smaller loss by chance.
-            tried = [average, *(each for each in tried if not is_ridge(each.estimator))]
+            tried = [average, *(each for each in tried if not isinstance(each.estimator, _RIDGES))]
         for each in tried:
             ledger.offer(each)
 
     def _average(self, tried: Sequence[FittedCandidate]) -> FittedCandidate | None:
-        """Average the ridge regressions, if the parties' own rows judge."""
-        if self.model is not None or self.cautious:
+        """Average the ridge regressions, if the parties' own rows judge; None if one alone has a weight."""
+        choices = [each for each in tried if isinstance(each.estimator, _RIDGES)]
+        if self.model is not None or self.cautious or not choices:
             return None
-        ridges = [each for each in tried if is_ridge(each.estimator)]
-        return average_choices(ridges, self.training, self.training.counts(self.class_weight))
+        weights = weigh_by_losses([each.losses for each in choices], squared=not self.is_classification)
+        parts = tuple(each for each, weight in zip(choices, weights, strict=True) if weight > 0)
+        if len(parts) < 2:
+            return None
+        weights = weights[weights > 0]
+        average = _average_of([each.estimator for each in parts], weights)
+        classes = getattr(average, "classes_", None)
+        predictions = [each.left_out for each in parts]
+        if classes is not None:
+            predictions = [probabilities_of(each.left_out, each.estimator.classes_, classes) for each in parts]
+        # Each part's prediction was made without the row, and so is their average.
+        left_out = np.tensordot(weights, np.stack(predictions), axes=1)
+        losses = self._losses(classes, left_out)
+        name = f"average of {len(parts)}"
+        if any(each.candidate.model.endswith(MORE_LANDMARKS) for each in parts):
+            name += MORE_LANDMARKS
+        first = parts[0]
+        candidate = Candidate(
+            integrator=first.candidate.integrator,
+            model=name,
+            anchor_weight=float(weights @ [each.candidate.anchor_weight for each in parts]),
+            loss=float(losses.mean()),
+            standard_error=float(losses.std() / np.sqrt(len(losses))),
+        )
+        return replace(
+            first,
+            candidate=candidate,
+            estimator=average,
+            weights=np.average([each.weights for each in parts], axis=0, weights=weights),
+            left_out=left_out,
+            losses=losses,
+            parts=parts,
+            certainty=1.0,
+        )
 
     def _refine(self, best: FittedCandidate, ledger: _Ledger) -> None:
         """Fit the best kernel ridge regressions again on more landmarks, which would be too slow for all.
@@ -434,7 +471,7 @@ class Search:
         refined: list[FittedCandidate] = []
         ledger.total = len(ledger.candidates) + len(parts)
         for part in parts:
-            model = with_many_landmarks(NamedModel(name=part.candidate.model, estimator=part.estimator), anchor)
+            model = with_many_landmarks(NamedModel(part.candidate.model, part.estimator), anchor)
             if model is None:
                 refined.append(part)
                 continue
@@ -487,17 +524,16 @@ class Search:
         training = self.training
         started = time.monotonic()
         weights = training.weights(anchor_weight, self.class_weight)
-        counts = training.counts(self.class_weight)
         # One fit on all rows; the predictions are those of fits without the row's group.
         fitted, left_out = fit_left_out(
-            model.estimator, rows, training.target, weights, groups=training.groups, judges=counts
+            model.estimator, rows, training.target, weights, groups=training.groups, judges=self._counted
         )
         if left_out is None:
             raise AgreementError(
                 f"{model.name} gives no probabilities, or there are too few rows to leave some out; choose another "
                 "model."
             )
-        losses = losses_of_judges(getattr(fitted, "classes_", None), left_out, training, counts)
+        losses = self._losses(getattr(fitted, "classes_", None), left_out)
         certainty = _certainty(fitted, rows, mean_anchor(integrator, self.shares), training)
         _lessen_certainty(fitted, certainty, training)
         candidate = Candidate(
@@ -520,44 +556,59 @@ class Search:
             certainty=certainty,
         )
 
+    def _losses(self, classes: NDArray[Any] | None, left_out: FloatArray) -> FloatArray:
+        """Return log loss or squared error of each row that judges, as much as it counts, shape (n_judges,)."""
+        judged = self.training.judges > 0
+        left_out = left_out[judged]
+        target = self.training.target[judged]
+        if classes is None:
+            losses = (left_out - target) ** 2
+        else:
+            # A class that training lacks has the probability 0, whose loss would outweigh all others.
+            known = np.isin(target, classes)
+            losses = np.full(len(target), -np.log(_FLOOR))
+            codes = np.searchsorted(classes, target[known])
+            losses[known] = np.minimum(log_loss_of(left_out[known], codes), -np.log(_FLOOR))
+        counts = self._counted[judged]
+        return np.asarray(losses * counts / counts.mean())
+
+    def _select(self, ledger: _Ledger, best: FittedCandidate) -> Selection:
+        """Return all candidates, each with an interval of its difference from the chosen one."""
+        weights: dict[int, float] = {}
+        if best.parts:
+            pairs = zip(best.parts, best.estimator.weights_, strict=True)
+            weights = {id(part.candidate): float(weight) for part, weight in pairs}
+        candidates = []
+        for candidate, losses in zip(ledger.candidates, ledger.losses, strict=True):
+            if losses is None:
+                candidates.append(candidate)
+                continue
+            # Row by row, since the same rows are hard for all candidates.
+            low, high = _interval(losses - best.losses)
+            part = weights.get(id(candidate), 0.0)
+            chosen = candidate is best.candidate
+            candidates.append(replace(candidate, difference_low=low, difference_high=high, chosen=chosen, part=part))
+        target = self.training.target
+        if hasattr(best.estimator, "classes_"):
+            metric = "log loss"
+            constant = entropy(np.bincount(np.unique(target, return_inverse=True)[1], weights=self._counted))
+        else:
+            metric = "squared error"
+            mean = np.average(target, weights=self._counted)
+            constant = float(np.average((target - mean) ** 2, weights=self._counted))
+        return Selection(
+            candidates=tuple(candidates),
+            metric=metric,
+            judged_on=self.training.judged_on,
+            n_judges=int(np.sum(self.training.judges > 0)),
+            constant=constant,
+        )
+
 
 def _interval(differences: FloatArray) -> tuple[float, float]:
     """Return the 95 % interval of the mean."""
     half = _Z * float(differences.std()) / np.sqrt(len(differences))
     return float(differences.mean()) - half, float(differences.mean()) + half
-
-
-def _selection(ledger: _Ledger, best: FittedCandidate, training: TrainingRows, counts: FloatArray) -> Selection:
-    """Return all candidates, each with an interval of its difference from the chosen one."""
-    weights: dict[int, float] = {}
-    if best.parts:
-        weights = {id(part.candidate): weight for part, weight in zip(best.parts, best.estimator.weights_, strict=True)}
-    candidates = []
-    for candidate, losses in zip(ledger.candidates, ledger.losses, strict=True):
-        if losses is None:
-            candidates.append(candidate)
-            continue
-        # Row by row, since the same rows are hard for all candidates.
-        low, high = _interval(losses - best.losses)
-        part = float(weights.get(id(candidate), 0.0))
-        chosen = candidate is best.candidate
-        candidates.append(replace(candidate, difference_low=low, difference_high=high, chosen=chosen, part=part))
-    is_classification = hasattr(best.estimator, "classes_")
-    return Selection(
-        candidates=tuple(candidates),
-        metric="log loss" if is_classification else "squared error",
-        judged_on=training.judged_on,
-        n_judges=int(np.sum(training.judges > 0)),
-        constant=_constant_loss(training.target, counts, is_classification=is_classification),
-    )
-
-
-def _constant_loss(target: NDArray[Any], counts: FloatArray, *, is_classification: bool) -> float:
-    """Return loss of the best constant prediction on rows that count so much."""
-    if not is_classification:
-        mean = np.average(target, weights=counts)
-        return float(np.average((target - mean) ** 2, weights=counts))
-    return entropy(np.bincount(np.unique(target, return_inverse=True)[1], weights=counts))
 
 
 _TAU = 0.1
@@ -567,50 +618,11 @@ _LEAST = 0.02
 """Part of the average below which a candidate is left out of it, so that models stay small."""
 
 
-def average_choices(
-    choices: Sequence[FittedCandidate], training: TrainingRows, counts: FloatArray
-) -> FittedCandidate | None:
-    """Return the average of candidates of one integration method; None if one alone has a weight."""
-    if not choices:
-        return None
-    weights = weigh_by_losses([each.losses for each in choices], squared=not hasattr(choices[0].estimator, "classes_"))
-    parts = tuple(each for each, weight in zip(choices, weights, strict=True) if weight > 0)
-    if len(parts) < 2:
-        return None
-    weights = weights[weights > 0]
-    fitted = [each.estimator for each in parts]
-    average: Any
-    classes = None
-    predictions = [each.left_out for each in parts]
-    if hasattr(fitted[0], "classes_"):
-        average = AveragedClassifier(fitted, weights)
-        classes = average.classes_
-        predictions = [probabilities_of(each.left_out, each.estimator.classes_, classes) for each in parts]
-    else:
-        average = AveragedRegressor(fitted, weights)
-    # Each part's prediction was made without the row, and so is their average.
-    left_out = np.tensordot(weights, np.stack(predictions), axes=1)
-    losses = losses_of_judges(classes, left_out, training, counts)
-    name = f"average of {len(parts)}"
-    if any(each.candidate.model.endswith(MORE_LANDMARKS) for each in parts):
-        name += MORE_LANDMARKS
-    candidate = Candidate(
-        integrator=parts[0].candidate.integrator,
-        model=name,
-        anchor_weight=float(weights @ [each.candidate.anchor_weight for each in parts]),
-        loss=float(losses.mean()),
-        standard_error=float(losses.std() / np.sqrt(len(losses))),
-    )
-    return FittedCandidate(
-        candidate=candidate,
-        integrator=parts[0].integrator,
-        estimator=average,
-        rows=parts[0].rows,
-        weights=np.average([each.weights for each in parts], axis=0, weights=weights),
-        left_out=left_out,
-        losses=losses,
-        parts=parts,
-    )
+def _average_of(estimators: Sequence[Any], weights: Sequence[float] | FloatArray) -> Any:
+    """Return the average of fitted classifiers, or of regressors."""
+    if hasattr(estimators[0], "classes_"):
+        return AveragedClassifier(estimators, weights)
+    return AveragedRegressor(estimators, weights)
 
 
 def weigh_by_losses(losses: Sequence[FloatArray], *, squared: bool) -> FloatArray:
@@ -648,9 +660,15 @@ class FittedCandidate:
 
 
 def train_again(choice: FittedCandidate, training: TrainingRows, kept: FloatArray) -> Any | None:
-    """Train a model with the same settings, those chosen on rows left out among them, on the rows kept."""
+    """Train a model with the same settings, those chosen on rows left out among them, on the rows kept.
+
+    Of an average, the parts that these rows can train keep their weights; None if there are none.
+    """
     if choice.parts:
-        return _train_parts_again(choice, training, kept)
+        again = [train_again(part, training, kept) for part in choice.parts]
+        pairs = zip(again, choice.estimator.weights_, strict=True)
+        trained = [(estimator, weight) for estimator, weight in pairs if estimator is not None]
+        return _average_of(*zip(*trained, strict=True)) if trained else None
     weights = choice.weights * kept
     if not weights.any():
         return None
@@ -664,25 +682,9 @@ def train_again(choice: FittedCandidate, training: TrainingRows, kept: FloatArra
     judges = training.judges * (weights > 0)
     if not judges.any():
         judges = (weights > 0).astype(np.float64)
-    again = fit_left_out(copy, choice.rows, training.target, weights, groups=training.groups, judges=judges)[0]
-    _lessen_certainty(again, choice.certainty, training)
-    return again
-
-
-def _train_parts_again(choice: FittedCandidate, training: TrainingRows, kept: FloatArray) -> Any | None:
-    """Return the average of the parts that the rows kept can train, with their weights; None if there are none."""
-    estimators = []
-    weights = []
-    for part, weight in zip(choice.parts, choice.estimator.weights_, strict=True):
-        estimator = train_again(part, training, kept)
-        if estimator is not None:
-            estimators.append(estimator)
-            weights.append(weight)
-    if not estimators:
-        return None
-    if hasattr(choice.estimator, "classes_"):
-        return AveragedClassifier(estimators, weights)
-    return AveragedRegressor(estimators, weights)
+    fitted = fit_left_out(copy, choice.rows, training.target, weights, groups=training.groups, judges=judges)[0]
+    _lessen_certainty(fitted, choice.certainty, training)
+    return fitted
 
 
 def _certainty(estimator: Any, rows: FloatArray, anchor: FloatArray, training: TrainingRows) -> float:
@@ -717,23 +719,3 @@ def _lessen_certainty(estimator: Any, certainty: float, training: TrainingRows) 
         logs = np.log(counts / counts.sum())
         estimator.scale_ *= certainty
         estimator.offsets_ = certainty * estimator.offsets_ + (1 - certainty) * (logs - logs.mean())
-
-
-def losses_of_judges(
-    classes: NDArray[Any] | None, left_out: FloatArray, training: TrainingRows, counts: FloatArray
-) -> FloatArray:
-    """Return log loss or squared error of each row that judges, as much as it counts, shape (n_judges,)."""
-    judged = training.judges > 0
-    losses = _losses(classes, left_out[judged], training.target[judged])
-    return np.asarray(losses * counts[judged] / counts[judged].mean())
-
-
-def _losses(classes: NDArray[Any] | None, left_out: FloatArray, target: NDArray[Any]) -> FloatArray:
-    if classes is None:
-        return np.asarray((left_out - target) ** 2)
-    # A class that training lacks has the probability 0, whose loss would outweigh all others.
-    known = np.isin(target, classes)
-    losses = np.full(len(target), -np.log(_FLOOR))
-    codes = np.searchsorted(classes, target[known])
-    losses[known] = np.minimum(log_loss_of(left_out[known], codes), -np.log(_FLOOR))
-    return losses

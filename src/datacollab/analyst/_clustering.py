@@ -190,10 +190,6 @@ def integrate(shares: Iterable[Share], integrator: BaseIntegrator | None = None)
         Cloned before it is fitted.  None takes `AnchorScaled`: distances mean something, which clusters, neighbours and
         scores of novelty need.
 
-    Returns
-    -------
-    Integrated
-
     Raises
     ------
     TypeError, AgreementError, RepresentationError
@@ -238,10 +234,6 @@ def novelty(
         Fewest rows of each component, in sums of the rows' probabilities; else the mixture gets one component less.
     random_state : int, RandomState or None, default=0
 
-    Returns
-    -------
-    Collaboration
-
     Raises
     ------
     ValueError
@@ -253,19 +245,6 @@ def novelty(
     component may be of these alone, and tell how they lie.  Scores by nearest neighbours would take the parties'
     representations along, which another party could invert.  Shared rows that are means of groups vary less than rows
     do, so that scores of own rows come out larger on the whole.
-
-    Examples
-    --------
-    >>> import numpy as np, datacollab as dc
-    >>> from datacollab.analyst import integrate, novelty
-    >>> rng = np.random.default_rng(0)
-    >>> X, anchor = rng.normal(size=(200, 4)), rng.normal(size=(100, 4))
-    >>> f = dc.obfuscator("pca", n_components=4)
-    >>> parties = [dc.Party(k, f).fit(X[k::2]) for k in range(2)]
-    >>> model = novelty(integrate(party.share(anchor) for party in parties), 2).party_model(0)
-    >>> usual, unusual = parties[0].predict([np.zeros(4), np.full(4, 5.0)], model)
-    >>> bool(usual < unusual)
-    True
     """
     rows = integrated.combined
     if len(rows) < least_rows:

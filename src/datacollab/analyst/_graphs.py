@@ -213,15 +213,6 @@ class GeometricGraph(NeighborGraph):
     approximate : bool, default=False
         Whether a few neighbours may be missed, which is much faster from some ten thousand anchor rows on.  Needs the
         extra "umap".
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> A = np.array([[0.0], [1.0], [3.0]])
-    >>> GeometricGraph(n_neighbors=1).weights({"a": A}).toarray()
-    array([[0. , 1. , 0. ],
-           [1. , 0. , 0.5],
-           [0. , 0.5, 0. ]])
     """
 
     def __init__(self, n_neighbors: int = 10, *, approximate: bool = False) -> None:
@@ -233,44 +224,7 @@ class GeometricGraph(NeighborGraph):
         return 1.0
 
 
-class _TargetGraph(NeighborGraph):
-    """Graphs that look at the targets of the two ends."""
-
-    _needs_target = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **NeighborGraph._parameter_constraints,
-        "scale": [Interval(Real, 0, None, closed="neither"), StrOptions({"std"})],
-        "task": [StrOptions({"auto", "classification", "regression"})],
-    }
-
-    def __init__(
-        self, n_neighbors: int = 10, *, scale: float | str = 1.0, task: str = "auto", approximate: bool = False
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.approximate = approximate
-        self.scale = scale
-        self.task = task
-
-    def _similarity(self, first: Targets | None, second: Targets | None) -> FloatArray:
-        assert first is not None
-        assert second is not None
-        if isinstance(first, list):
-            # That of vectors of numbers, exp(-|y - y'|^2 / sigma^2), is the product over their entries.
-            return np.asarray(np.prod([self._similarity(*ends) for ends in zip(first, second, strict=True)], axis=0))
-        assert not isinstance(second, list)
-        if self.task == "classification" or (self.task == "auto" and first.dtype.kind != "f"):
-            return np.asarray(first == second, dtype=np.float64)
-        first = first.astype(np.float64, copy=False)
-        second = second.astype(np.float64, copy=False)
-        # Every anchor row is the first end of equally many pairs, so this is the spread of the anchor targets.
-        scale = float(first.std()) if self.scale == "std" else float(self.scale)
-        if scale == 0:
-            raise NumericalError(f"{type(self).__name__}: scale='std', but all anchor targets are equal.")
-        # sigma_y of the weight exp(-(y - y')^2 / sigma_y^2) (eq. tsl-reg-weight) is the scale.
-        return np.asarray(np.exp(-(((first - second) / scale) ** 2)))
-
-
-class TargetSimilarityGraph(_TargetGraph):
+class TargetSimilarityGraph(NeighborGraph):
     r"""Target-similarity Laplacian, TSL: neighbours of like target are tied (eqs. tsl-class-weight, tsl-reg-weight).
 
     For classes, a neighbouring pair weighs 1 where the classes are equal and 0 otherwise.  For a numeric target it
@@ -287,23 +241,45 @@ class TargetSimilarityGraph(_TargetGraph):
     task : {"auto", "classification", "regression"}, default="auto"
         "auto" treats floating-point targets as numbers and all others as classes, whole numbers too: pass ages as
         ``ages.astype(float)``.  Classes that are whole numbers with NaN among them need "classification".
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> A = np.array([[0.0], [1.0], [3.0]])
-    >>> TargetSimilarityGraph(n_neighbors=1).weights({"a": A}, ["ill", "ill", "well"]).toarray()
-    array([[0., 1., 0.],
-           [1., 0., 0.],
-           [0., 0., 0.]])
     """
+
+    _needs_target = True
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **NeighborGraph._parameter_constraints,
+        "scale": [Interval(Real, 0, None, closed="neither"), StrOptions({"std"})],
+        "task": [StrOptions({"auto", "classification", "regression"})],
+    }
+
+    def __init__(
+        self, n_neighbors: int = 10, *, scale: float | str = 1.0, task: str = "auto", approximate: bool = False
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.approximate = approximate
+        self.scale = scale
+        self.task = task
 
     def pair_weights(self, first: Targets | None, second: Targets | None) -> FloatArray:
         """Return similarity of the targets at the two ends, between 0 and 1."""
-        return self._similarity(first, second)
+        assert first is not None
+        assert second is not None
+        if isinstance(first, list):
+            # That of vectors of numbers, exp(-|y - y'|^2 / sigma^2), is the product over their entries.
+            each = [TargetSimilarityGraph.pair_weights(self, *ends) for ends in zip(first, second, strict=True)]
+            return np.asarray(np.prod(each, axis=0))
+        assert not isinstance(second, list)
+        if self.task == "classification" or (self.task == "auto" and first.dtype.kind != "f"):
+            return np.asarray(first == second, dtype=np.float64)
+        first = first.astype(np.float64, copy=False)
+        second = second.astype(np.float64, copy=False)
+        # Every anchor row is the first end of equally many pairs, so this is the spread of the anchor targets.
+        scale = float(first.std()) if self.scale == "std" else float(self.scale)
+        if scale == 0:
+            raise NumericalError(f"{type(self).__name__}: scale='std', but all anchor targets are equal.")
+        # sigma_y of the weight exp(-(y - y')^2 / sigma_y^2) (eq. tsl-reg-weight) is the scale.
+        return np.asarray(np.exp(-(((first - second) / scale) ** 2)))
 
 
-class TargetDissimilarityGraph(_TargetGraph):
+class TargetDissimilarityGraph(TargetSimilarityGraph):
     """Target-dissimilarity Laplacian, TDL: neighbours of unlike target (eqs. tdl-class-weight, tdl-reg-weight).
 
     Meant as the penalty graph: the total distance over its pairs is held fixed, which keeps them apart.  A pair weighs
@@ -312,4 +288,4 @@ class TargetDissimilarityGraph(_TargetGraph):
 
     def pair_weights(self, first: Targets | None, second: Targets | None) -> FloatArray:
         """Return dissimilarity of the targets at the two ends, between 0 and 1."""
-        return np.asarray(1.0 - self._similarity(first, second))
+        return np.asarray(1.0 - super().pair_weights(first, second))

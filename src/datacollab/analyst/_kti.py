@@ -381,13 +381,6 @@ class KTI(BaseIntegrator):
             of all that is available now.
         ValueError
             If a parameter is not valid, or a penalty graph is given for ``solver="nystroem"``.
-
-        Examples
-        --------
-        >>> from datacollab import KTI
-        >>> cost = KTI(16, memory_limit=4 * 2**30).estimate_cost(n_anchors=1_000_000, n_parties=10)
-        >>> cost.solver, cost.memory < 4 * 2**30
-        ('nystroem', True)
         """
         self._validate_params()
         # The width does not change a kernel's cost.

@@ -36,6 +36,9 @@ from ._kti import KTI, GammaRule, KernelRule, each_value, has_width
 from ._linear import SHARED_CONSTRAINTS, BaseIntegrator, Representations, check_n_components
 from ._solvers import definite, kernel_rank
 
+HeldOutView = tuple[float, float | None, FloatArray]
+"""A candidate's penalty and graph weight, and held-out rows under it, shape (n_parties, n_rows, n_components)."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fold:
@@ -49,15 +52,6 @@ class Fold:
     parts: tuple[NDArray[np.intp], NDArray[np.intp]] | None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class HeldOutView:
-    """Held-out anchor rows under one candidate."""
-
-    alpha: float
-    graph_weight: float | None
-    representations: FloatArray
-
-
 def map_held_out(
     train: Mapping[PartyName, FloatArray],
     held_out: Mapping[PartyName, FloatArray],
@@ -67,38 +61,30 @@ def map_held_out(
     n_components: int,
     center: bool,
     laplacian: sparse.csr_array | None = None,
-    graph_weights: Sequence[float] = (),
+    graph_weights: Sequence[float | None],
 ) -> Iterator[HeldOutView]:
     r"""Fit KTI for all penalties and graph weights on some anchor rows, and map others.
 
     One eigendecomposition per party serves all candidates: with :math:`\Sigma_k = U_k \mathrm{diag}(s_k) U_k^\top`,
     :math:`M_\lambda = K I - \sum_k U_k \mathrm{diag}(s_k / (s_k + \lambda)) U_k^\top`.
     """
-    paths = {party: _path(party, kernels[party].gram(A), min(alphas)) for party, A in train.items()}
+    paths: dict[PartyName, RidgePath] = {}
+    for party, A in train.items():
+        with definite(party, min(alphas)):
+            paths[party] = ridge_path(kernels[party].gram(A), min(alphas))
     between = {party: kernels[party].between(held_out[party], A) for party, A in train.items()}
-    weights: Sequence[float | None] = [None] if laplacian is None else graph_weights
+    n = next(iter(paths.values())).vectors.shape[0]
     for alpha in alphas:
-        M = _problem_matrix(paths, alpha)
-        for weight in weights:
+        # The lower triangle of M_lambda (eq. Sk-Mlambda-definition).
+        M = np.zeros((n, n), order="F")
+        for path in paths.values():
+            path.add_smoother(M, alpha)
+        np.negative(M, out=M)
+        M[np.diag_indices(n)] += len(paths)
+        for weight in graph_weights:
             Z = _target(M, laplacian, weight, n_parties=len(paths), n_components=n_components, center=center)
             mapped = [between[party] @ path.coefficients(alpha, Z) for party, path in paths.items()]
-            yield HeldOutView(alpha=alpha, graph_weight=weight, representations=np.stack(mapped))
-
-
-def _path(party: PartyName, gram: FloatArray, smallest_alpha: float) -> RidgePath:
-    with definite(party, smallest_alpha):
-        return ridge_path(gram, smallest_alpha)
-
-
-def _problem_matrix(paths: Mapping[PartyName, RidgePath], alpha: float) -> FloatArray:
-    r"""Return the lower triangle of :math:`M_\lambda` (eq. Sk-Mlambda-definition)."""
-    n = next(iter(paths.values())).vectors.shape[0]
-    M = np.zeros((n, n), order="F")
-    for path in paths.values():
-        path.add_smoother(M, alpha)
-    np.negative(M, out=M)
-    M[np.diag_indices(n)] += len(paths)
-    return M
+            yield alpha, weight, np.stack(mapped)
 
 
 def _target(
@@ -331,7 +317,9 @@ class KTICV(BaseIntegrator):
         random_state = check_random_state(0 if self.random_state is None else self.random_state)
         target = None if y is None else anchor_targets(y, n_anchors, "KTICV")
         # Decompositions take cubic time, and the ranking of candidates needs no more rows.
-        rows = self._draw_rows(n_anchors, random_state)
+        rows = np.arange(n_anchors)
+        if self.max_anchors is not None and n_anchors > self.max_anchors:
+            rows = np.sort(random_state.permutation(n_anchors)[: self.max_anchors])
         drawn = {party: A[rows] for party, A in checked.items()}
         with self._few_threads(drawn):
             candidates, scores = self._search(numbers, drawn, _take(target, rows), random_state)
@@ -405,11 +393,6 @@ class KTICV(BaseIntegrator):
         integrator.set_params(**candidate)
         return integrator
 
-    def _draw_rows(self, n_anchors: int, random_state: np.random.RandomState) -> NDArray[np.intp]:
-        if self.max_anchors is None or n_anchors <= self.max_anchors:
-            return np.arange(n_anchors)
-        return np.sort(random_state.permutation(n_anchors)[: self.max_anchors])
-
     def _search(
         self,
         numbers: list[int],
@@ -482,41 +465,36 @@ class KTICV(BaseIntegrator):
     ) -> dict[tuple[int, float, float | None], float]:
         """Return scores of one kernel on one fold, by number of components, penalty and graph weight."""
         scores = {}
-        for view in self._views(fold, kernel, n_components):
-            allowed = [number for number in numbers if number <= view.representations.shape[2]]
+        for alpha, weight, seen in self._views(fold, kernel, n_components):
+            allowed = [number for number in numbers if number <= seen.shape[2]]
             if fold.parts is None:
                 # Concordance falls with every component, so that it cannot choose their number.
                 allowed = allowed[-1:]
             for number in allowed:
-                rows = view.representations[:, :, :number]
-                scores[number, view.alpha, view.graph_weight] = self._score(fold, rows, is_classification)
+                scores[number, alpha, weight] = self._score(fold, seen[:, :, :number], is_classification)
         return scores
 
     def _views(self, fold: Fold, kernel: Mapping[str, Any], n_components: int) -> Iterator[HeldOutView]:
-        if self.penalty_graph is not None:
-            yield from self._views_of_refits(fold, kernel, n_components)
-            return
-        integrator = self._integrator(kernel)
-        yield from map_held_out(
-            fold.train,
-            fold.held_out,
-            integrator._kernels(fold.train),
-            alphas=self.alphas,
-            n_components=n_components,
-            center=self.center,
-            laplacian=fold.laplacian,
-            graph_weights=self.graph_weights,
-        )
-
-    def _views_of_refits(self, fold: Fold, kernel: Mapping[str, Any], n_components: int) -> Iterator[HeldOutView]:
-        """Yield views by fits of KTI, one each: with a penalty graph no decomposition serves several candidates."""
         weights: Sequence[float | None] = [None] if self.graph is None else self.graph_weights
+        if self.penalty_graph is None:
+            yield from map_held_out(
+                fold.train,
+                fold.held_out,
+                self._integrator(kernel)._kernels(fold.train),
+                alphas=self.alphas,
+                n_components=n_components,
+                center=self.center,
+                laplacian=fold.laplacian,
+                graph_weights=weights,
+            )
+            return
+        # With a penalty graph no decomposition serves several candidates, which are fitted one by one.
         for alpha, weight in product(self.alphas, weights):
             integrator = self._integrator({"n_components": n_components, "alpha": alpha, **kernel})
             if weight is not None:
                 integrator.set_params(graph_weight=weight)
             mapped = integrator.fit(fold.train, fold.train_target).transform(fold.held_out)
-            yield HeldOutView(alpha=alpha, graph_weight=weight, representations=np.stack(list(mapped.values())))
+            yield alpha, weight, np.stack(list(mapped.values()))
 
     def _score(self, fold: Fold, rows: FloatArray, is_classification: bool) -> float:
         if fold.held_out_target is None or fold.parts is None:

@@ -48,31 +48,6 @@ Representations = Mapping[Any, ArrayLike] | Sequence[ArrayLike]
 """Several parties' arrays: keyed by party, or a plain sequence that is keyed 0..K-1."""
 
 
-def check_anchors(
-    anchors: Representations, *, keep_library: bool = False, alone: str = "there is nothing to align"
-) -> dict[PartyName, FloatArray]:
-    """Check the representations of the same anchor rows that all parties sent."""
-    checked = check_parties(anchors, keep_library=keep_library)
-    rows = {party: A.shape[0] for party, A in checked.items()}
-    if len(set(rows.values())) > 1:
-        raise AgreementError(
-            f"Every party must transform the same anchor dataset, but the numbers of anchor rows differ: {rows}. "
-            "Send the same anchor to all parties and ask for new shares."
-        )
-    for party, A in checked.items():
-        # One row has no differences, by which representations are aligned.
-        if A.shape[0] < 2:
-            raise RepresentationError(f"Party {party!r}: one anchor row cannot be aligned; expected at least two.")
-        if array_namespace(A).all(A[:1, :] == A):
-            raise RepresentationError(
-                f"Party {party!r}: all {A.shape[0]} rows of the anchor representation are equal, so it carries no "
-                "information. The party should check its obfuscator against the anchor."
-            )
-    if len(checked) == 1:
-        warnings.warn(f"Only party {next(iter(checked))!r} takes part: {alone}.", SinglePartyWarning, stacklevel=4)
-    return checked
-
-
 def check_n_components(n_components: int, largest: int, reason: str) -> int:
     """Return the number of components; refuse more than the data allow, but for a default, which is lowered."""
     # A number that was asked for is a matter of agreement, and never lowered silently.
@@ -100,27 +75,20 @@ class BaseIntegrator(BaseEstimator, ABC):
 
     Examples
     --------
-    Bring every party onto the first by ridge regression:
+    Bring every party onto the first by least squares:
 
     >>> import numpy as np
     >>> from datacollab.analyst import BaseIntegrator
     >>> from datacollab.model import LinearMap
-    >>> class RidgeOntoFirst(BaseIntegrator):
-    ...     def __init__(self, alpha=1.0):
-    ...         self.alpha = alpha
-    ...
+    >>> class OntoFirst(BaseIntegrator):
     ...     def fit(self, anchors, y=None):
     ...         checked = self._start_fit(anchors)
-    ...         self.target_ = next(iter(checked.values())).copy()
-    ...         self.integration_functions_ = {
-    ...             party: LinearMap(party, self._coefficients(A)) for party, A in checked.items()
-    ...         }
+    ...         Z = next(iter(checked.values()))
+    ...         maps = {party: LinearMap(party, np.linalg.pinv(A) @ Z) for party, A in checked.items()}
+    ...         self.integration_functions_ = maps
     ...         return self
-    ...
-    ...     def _coefficients(self, A):
-    ...         return np.linalg.solve(A.T @ A + self.alpha * np.eye(A.shape[1]), A.T @ self.target_)
     >>> A = np.random.default_rng(0).normal(size=(50, 3))
-    >>> moved = RidgeOntoFirst(alpha=1e-9).fit_transform({"north": A, "south": A @ np.diag([1.0, 2.0, 3.0])})
+    >>> moved = OntoFirst().fit_transform({"north": A, "south": A @ np.diag([1.0, 2.0, 3.0])})
     >>> bool(np.allclose(moved["north"], moved["south"]))
     True
     """
@@ -174,8 +142,29 @@ class BaseIntegrator(BaseEstimator, ABC):
         return self.fit(anchors, y).transform(anchors)
 
     def _start_fit(self, anchors: Representations) -> dict[PartyName, FloatArray]:
+        """Check the parameters, and the representations of the same anchor rows that all parties sent."""
         self._validate_params()
-        return check_anchors(anchors, keep_library=self._keeps_library)
+        checked = check_parties(anchors, keep_library=self._keeps_library)
+        rows = {party: A.shape[0] for party, A in checked.items()}
+        if len(set(rows.values())) > 1:
+            raise AgreementError(
+                f"Every party must transform the same anchor dataset, but the numbers of anchor rows differ: {rows}. "
+                "Send the same anchor to all parties and ask for new shares."
+            )
+        for party, A in checked.items():
+            # One row has no differences, by which representations are aligned.
+            if A.shape[0] < 2:
+                raise RepresentationError(f"Party {party!r}: one anchor row cannot be aligned; expected at least two.")
+            if array_namespace(A).all(A[:1, :] == A):
+                raise RepresentationError(
+                    f"Party {party!r}: all {A.shape[0]} rows of the anchor representation are equal, so it carries no "
+                    "information. The party should check its obfuscator against the anchor."
+                )
+        if len(checked) == 1:
+            only = next(iter(checked))
+            words = f"Only party {only!r} takes part: there is nothing to align."
+            warnings.warn(words, SinglePartyWarning, stacklevel=3)
+        return checked
 
     def __sklearn_clone__(self) -> Self:
         """Return an unfitted copy; an engine is shared, as a connection to a cluster cannot be copied."""
@@ -241,31 +230,20 @@ class LinearIntegrator(BaseIntegrator):
         so many components.  A method's class says what else it refuses.
         """
         checked = self._start_fit(anchors)
-        centred, means = self._without_means(checked)
+        centred = checked
+        means: dict[PartyName, FloatArray] = {}
+        if getattr(self, "fit_intercept", False):
+            split = {party: centre_columns(A) for party, A in checked.items()}
+            centred = {party: A for party, (A, _) in split.items()}
+            means = {party: mean for party, (_, mean) in split.items()}
         with self._few_threads(checked):
-            self.integration_functions_ = self._maps(self._align(centred), means)
-        return self
-
-    def _without_means(
-        self, anchors: dict[PartyName, FloatArray]
-    ) -> tuple[dict[PartyName, FloatArray], dict[PartyName, FloatArray]]:
-        """Return representations as `_align` takes them, and the means taken off them, where maps are affine."""
-        if not getattr(self, "fit_intercept", False):
-            return anchors, {}
-        centred = {}
-        means = {}
-        for party, A in anchors.items():
-            centred[party], means[party] = centre_columns(A)
-        return centred, means
-
-    @staticmethod
-    def _maps(
-        matrices: Mapping[PartyName, FloatArray], means: Mapping[PartyName, FloatArray]
-    ) -> dict[PartyName, IntegrationFunction]:
-        if not means:
-            return {party: LinearMap(party, G) for party, G in matrices.items()}
+            matrices = self._align(centred)
         # (x - mean) G = x G - mean G: the intercept centres every later row.
-        return {party: LinearMap(party, G, -means[party] @ G) for party, G in matrices.items()}
+        intercepts = {party: -mean @ matrices[party] for party, mean in means.items()}
+        self.integration_functions_ = {
+            party: LinearMap(party, G, intercepts.get(party)) for party, G in matrices.items()
+        }
+        return self
 
     @abstractmethod
     def _align(self, anchors: dict[PartyName, FloatArray]) -> dict[PartyName, FloatArray]:
@@ -384,8 +362,8 @@ class MPP(_OntoTarget):
 
     Parameters
     ----------
-    n_components : int, default=10
-        :math:`\hat d`, columns of the collaboration representation.  The default is lowered where data allow fewer.
+    n_components
+        As in `LTI`.
     basis : {"orthonormal", "singular_values"} or array-like of shape (n_components, n_components)
         The invertible matrix R that the method leaves open: the identity, the diagonal of the singular values, or
         any other.  The choice matters to models that are not invariant to scaling and rotation.
@@ -405,16 +383,6 @@ class MPP(_OntoTarget):
     .. [1] Imakura, Ye and Sakurai (2021). Collaborative data analysis: non-model sharing-type machine learning for
        distributed data. Knowledge Management and Acquisition for Intelligent Systems, 14-29.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab import MPP
-    >>> rng = np.random.default_rng(0)
-    >>> A = rng.normal(size=(50, 3))
-    >>> integrator = MPP(n_components=2).fit({"a": A, "b": A @ rng.normal(size=(3, 3))})
-    >>> aligned = integrator.transform({"a": A[:4]})
-    >>> aligned["a"].shape
-    (4, 2)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -477,8 +445,8 @@ class GEP(LinearIntegrator):
 
     Parameters
     ----------
-    n_components : int, default=10
-        :math:`\hat d`, columns of the collaboration representation.  The default is lowered where data allow fewer.
+    n_components
+        As in `LTI`.
 
     Attributes
     ----------
@@ -493,15 +461,6 @@ class GEP(LinearIntegrator):
     .. [1] Kawakami, Takano and Imakura (2025). New solutions based on the generalized eigenvalue problem for the data
        collaboration analysis. Information Sciences 723, 122642.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab import GEP
-    >>> rng = np.random.default_rng(0)
-    >>> A = rng.normal(size=(50, 3))
-    >>> integrator = GEP(n_components=2).fit({"a": A, "b": A @ rng.normal(size=(3, 3))})
-    >>> integrator.eigenvalues_.round(6)
-    array([2., 2.])
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"n_components": N_COMPONENTS}
@@ -515,28 +474,14 @@ class GEP(LinearIntegrator):
         spaces, U, singular_values, V = common_directions(anchors, self.n_components)
         V = V[:, : self.n_components] * fix_signs(U[:, : self.n_components])
         blocks = np.split(V, np.cumsum([space.rank for space in spaces.values()])[:-1])
-        return self._of_blocks(spaces, blocks, singular_values[: self.n_components])
-
-    def _onto(
-        self, spaces: Mapping[PartyName, ColumnSpace], U: FloatArray, singular_values: FloatArray
-    ) -> dict[PartyName, FloatArray]:
-        """Return the matrices by the left singular vectors, if the right ones of all bases are not there."""
-        directions = U * fix_signs(U) / singular_values
-        return self._of_blocks(spaces, [space.basis.T @ directions for space in spaces.values()], singular_values)
-
-    def _of_blocks(
-        self, spaces: Mapping[PartyName, ColumnSpace], blocks: Sequence[FloatArray], singular_values: FloatArray
-    ) -> dict[PartyName, FloatArray]:
+        pairs = list(zip(spaces.values(), blocks, strict=True))
         # The paper's sum over pairs is 2K times the sum of squared deviations from the mean over parties, which keeps
         # the digits of a small objective.
         pairs = list(zip(spaces.values(), blocks, strict=True))
         mean: FloatArray = np.asarray(sum(space.basis @ block for space, block in pairs)) / len(pairs)
-        matrices = {
-            party: space.coefficients(block) for (party, space), block in zip(spaces.items(), blocks, strict=True)
-        }
-        self.eigenvalues_ = singular_values**2
+        self.eigenvalues_ = singular_values[: self.n_components] ** 2
         self.objective_ = 2.0 * len(pairs) * residual((space.basis @ block for space, block in pairs), mean)
-        return matrices
+        return {party: space.coefficients(block) for (party, space), block in zip(spaces.items(), blocks, strict=True)}
 
 
 _MOST_TURNS = 100
@@ -578,17 +523,6 @@ class ODC(LinearIntegrator):
     .. [1] Nosaka, Suetake, Takano and Yoshise (2026). Data collaboration analysis with orthonormal basis selection and
        alignment. Computers and Electrical Engineering 135, 111192.
     .. [2] Gower (1975). Generalized Procrustes analysis. Psychometrika 40, 33-51.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab import ODC
-    >>> rng = np.random.default_rng(0)
-    >>> A = rng.normal(size=(50, 3))
-    >>> rotation, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-    >>> integrator = ODC().fit({"a": A, "b": A @ rotation})
-    >>> bool(np.allclose(integrator.transform({"b": A @ rotation})["b"], A))
-    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"reference": [str, int, None]}
@@ -684,18 +618,6 @@ class AnchorScaled(BaseIntegrator):
     W goes to every party as part of its map.  It tells the covariance of the anchor as all parties see it on average;
     with two parties, each can take out its own part and has the other's.  That concerns private rows as far as f_k was
     fitted on these.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.spatial.distance import pdist
-    >>> from datacollab.analyst import AnchorScaled
-    >>> rng = np.random.default_rng(0)
-    >>> A = rng.normal(size=(50, 3)) * [10.0, 1.0, 0.1]
-    >>> rotation, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-    >>> integrator = AnchorScaled().fit({"a": A, "b": A @ rotation + 5})
-    >>> bool(np.allclose(pdist(integrator.transform({"b": A @ rotation + 5})["b"]), pdist(A)))
-    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"integrator": [BaseIntegrator, None]}
@@ -713,7 +635,10 @@ class AnchorScaled(BaseIntegrator):
         checked = {party: to_numpy(A).astype(np.float64, copy=False) for party, A in kept.items()}
         integrator = self.integrator
         if integrator is None:
-            integrator = LTI(_lowest_rank(checked.values()), fit_intercept=True)
+            centred = [centre_columns(A)[0] for A in checked.values()]
+            # A constant representation is refused by name later.
+            lowest = min((column_space(A).rank for A in centred if A.any()), default=1)
+            integrator = LTI(lowest, fit_intercept=True)
         self.integrator_ = clone(integrator).fit(anchors, y)
         # The maps of all parties are scaled by one matrix, so their common view of the anchor decides it.
         mapped = [to_numpy(A) for A in self.integrator_.transform(anchors).values()]
@@ -722,12 +647,6 @@ class AnchorScaled(BaseIntegrator):
             party: _scale(g, self.scaling_) for party, g in self.integrator_.integration_functions_.items()
         }
         return self
-
-
-def _lowest_rank(anchors: Iterable[FloatArray]) -> int:
-    """Return the rank of the centred representations, at least 1: a constant one is refused by name later."""
-    centred = [centre_columns(A)[0] for A in anchors]
-    return min((column_space(A).rank for A in centred if A.any()), default=1)
 
 
 def _scale(g: IntegrationFunction, W: FloatArray) -> IntegrationFunction:

@@ -548,46 +548,32 @@ def solve_dense(problem: TargetProblem, engine: Engine) -> Solution:
 
     Solves the reduced problem (eq. reduced_KNI), with graphs (eq. kernel-graph-gep) and centred (eq. reduced-Y).
     """
-    M = sum_over_parties(problem, engine)
-    if problem.normalised:
-        normalise(M, problem.intrinsic, problem.graph_weight)
-    eigenvalues, Z, gap, angle = dense_target(M, problem.n_components, penalty=problem.penalty, center=problem.center)
-    del M
-    maps = maps_onto(problem, Z, engine)
-    return Solution(solver="exact", eigenvalues=eigenvalues, target=Z, maps=maps, gap=gap, angle=angle)
-
-
-def sum_over_parties(problem: TargetProblem, engine: Engine) -> FloatArray:
-    r"""Return :math:`M_\lambda` in the lower triangle; each party's term has eigenvalues up to its weight."""
+    # The lower triangle alone; each party's term has eigenvalues up to its weight.
     M = np.zeros((problem.n_anchors, problem.n_anchors), order="F")
     # Not zip, whose tuple would keep the last matrix while the next one is made.
     parties = iter(problem.anchors)
     for S in engine.each(_inverse, _of_parties(problem)):
         add_to_lower(M, S, problem.alpha * problem.weight(next(parties)))
         del S  # or it would stay until the next one is there
-    return M
-
-
-def maps_onto(problem: TargetProblem, Z: FloatArray, engine: Engine) -> dict[PartyName, KernelMap]:
-    r"""Return the parties' functions with coefficients :math:`\Gamma_k = (\Sigma_k + \lambda I)^{-1} Z`."""
+    if problem.normalised:
+        M /= np.trace(M)
+    if problem.intrinsic is not None:
+        # mu B / tr B (eq. kernel-graph-gep)
+        add_sparse_to_lower(M, problem.intrinsic, problem.graph_weight / problem.intrinsic.trace())
+    eigenvalues, Z, gap, angle = _dense_target(M, problem.n_components, penalty=problem.penalty, center=problem.center)
+    del M
     # Refactorising costs a third of the first pass and saves keeping K matrices.
     solved = engine.each(_coefficients, [(*each, Z) for each in _of_parties(problem)])
-    return maps_of(problem, problem.anchors, solved)
+    maps = maps_of(problem, problem.anchors, solved)
+    return Solution(solver="exact", eigenvalues=eigenvalues, target=Z, maps=maps, gap=gap, angle=angle)
 
 
 def _of_parties(problem: TargetProblem) -> list[tuple[PartyName, FloatArray, Kernel, float]]:
     return [(party, A, problem.kernels[party], problem.alpha) for party, A in problem.anchors.items()]
 
 
-def normalise(M: FloatArray, intrinsic: sparse.csr_array | None, graph_weight: float) -> None:
-    r"""Divide ``M`` by its trace, and add :math:`\mu B / \mathrm{tr} B` (eq. kernel-graph-gep), in place."""
-    M /= np.trace(M)
-    if intrinsic is not None:
-        add_sparse_to_lower(M, intrinsic, graph_weight / intrinsic.trace())
-
-
-def dense_target(
-    M: FloatArray, n_components: int, *, penalty: sparse.csr_array | None = None, center: bool
+def _dense_target(
+    M: FloatArray, n_components: int, *, penalty: sparse.csr_array | None, center: bool
 ) -> tuple[FloatArray, FloatArray, float | None, float | None]:
     """Return Z of the sum over all parties.  Overwrites ``M``."""
     n = len(M)

@@ -165,7 +165,9 @@ def _map_tables(integrator: BaseIntegrator, tables: Mapping[PartyName, FloatArra
 def training_rows(shares: Mapping[PartyName, Share], *, as_classes: bool = False) -> TrainingRows:
     """Return targets, groups and judges of these shares."""
     check_trainable(shares)
-    target = join_targets(shares)
+    # Numbers in one share and texts in another would all become texts.
+    check_coding({party: share.target for party, share in shares.items()}, are_classes=False)
+    target = np.concatenate([share.target for share in shares.values()])
     anchor_target = common_anchor_target(shares)
     anchor = next(iter(shares.values())).anchor_representation
     n_own = len(target)
@@ -200,7 +202,11 @@ def training_rows(shares: Mapping[PartyName, Share], *, as_classes: bool = False
     numbers = np.concatenate(groups)
     interpolated = judged_on != "rows" and looks_interpolated(anchor, anchor_target)
     if interpolated:
-        numbers = _group_relatives(numbers, anchor)
+        # Near anchor rows go together: close relatives would give interpolated ones away.
+        n_clusters = min(_MOST_CLUSTERS, max(2, n_anchors // _CLUSTER), len(np.unique(anchor, axis=0)))
+        clusters = KMeans(n_clusters, n_init=1, random_state=0).fit_predict(anchor)
+        are_anchors = numbers < n_anchors
+        numbers = np.where(are_anchors, clusters[np.where(are_anchors, numbers, 0)], numbers)
     if as_classes and anchor_target is not None:
         # Integration methods' graphs take whole numbers for classes.
         anchor_target = np.unique(anchor_target, return_inverse=True)[1]
@@ -272,14 +278,6 @@ def looks_interpolated(anchor: FloatArray, target: NDArray[Any] | None = None) -
     return bool(min(medians) < _ON_SEGMENTS)
 
 
-def _group_relatives(numbers: NDArray[np.intp], anchor: FloatArray) -> NDArray[np.intp]:
-    """Return numbers in which near anchor rows go together: close relatives would give interpolated ones away."""
-    n_clusters = min(_MOST_CLUSTERS, max(2, len(anchor) // _CLUSTER), len(np.unique(anchor, axis=0)))
-    clusters = KMeans(n_clusters, n_init=1, random_state=0).fit_predict(anchor)
-    are_anchors = numbers < len(anchor)
-    return np.where(are_anchors, clusters[np.where(are_anchors, numbers, 0)], numbers)
-
-
 def are_means(numbers: NDArray[np.intp]) -> bool:
     """Return whether nearly all rows equal another, as means of groups do; equal rows have one number."""
     return bool(np.mean(np.bincount(numbers)[numbers] > 1) >= _MEANS)
@@ -298,10 +296,3 @@ def common_anchor_target(shares: Mapping[PartyName, Share]) -> NDArray[Any] | No
                 "row orders. Send the same anchor to all parties and ask for new shares."
             )
     return reference
-
-
-def join_targets(shares: Mapping[PartyName, Share]) -> NDArray[Any]:
-    """Return targets of all parties' rows, in the order of the shares."""
-    # Numbers in one share and texts in another would all become texts.
-    check_coding({party: share.target for party, share in shares.items()}, are_classes=False)
-    return np.concatenate([share.target for share in shares.values()])

@@ -97,15 +97,6 @@ class SampleAnchor(AnchorSampler):
     Notes
     -----
     Every row of the anchor is a row of the source and becomes known to every party.  The source must be public.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.datasets import load_digits
-    >>> from datacollab.anchor import SampleAnchor
-    >>> anchor, target = SampleAnchor(200, balanced=True).sample(*load_digits(return_X_y=True), random_state=0)
-    >>> np.bincount(target)
-    array([20, 20, 20, 20, 20, 20, 20, 20, 20, 20])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -134,7 +134,10 @@ class SMOTEAnchor(AnchorSampler):
         first, same = distinct_rows(np.column_stack([codes, table[:, :n_features]]))
         sources = table[first]
         source_codes = codes[first]
-        sources[:, n_features:] = _group_means(table[:, n_features:], same)
+        # With the mean of their targets.
+        sums = np.zeros((len(first), table.shape[1] - n_features))
+        np.add.at(sums, same, table[:, n_features:])
+        sources[:, n_features:] = sums / np.bincount(same)[:, np.newaxis]
         if not self.include_sources:
             _check_several(np.bincount(source_codes) == 1)
 
@@ -149,12 +152,6 @@ class SMOTEAnchor(AnchorSampler):
         if not self.include_sources:
             return redraw_copies(rows, row_codes, table[:, :n_features], draw), row_codes
         return np.vstack([table, rows]), np.concatenate([codes, row_codes])
-
-
-def _group_means(values: FloatArray, groups: NDArray[np.intp]) -> FloatArray:
-    sums = np.zeros((groups.max() + 1, values.shape[1]))
-    np.add.at(sums, groups, values)
-    return np.asarray(sums / np.bincount(groups)[:, np.newaxis])  # (n_groups, n_columns)
 
 
 def _check_room(counts: NDArray[np.intp], codes: NDArray[np.intp]) -> None:

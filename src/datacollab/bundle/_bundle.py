@@ -198,14 +198,7 @@ def read_envelope(
 
 
 def peek(stream: BinaryIO, size: int) -> tuple[str, dict[str, Any], PublicKey] | None:
-    """Return kind, facts and signer at the beginning of a bundle, unchecked; None if it has none of these.
-
-    Examples
-    --------
-    >>> data = pack("datacollab.share", {"party": "a"}, {}, key=KeyPair.generate())
-    >>> peek(io.BytesIO(data), len(data))[:2]
-    ('datacollab.share', {'party': 'a'})
-    """
+    """Return kind, facts and signer at the beginning of a bundle, unchecked; None if it has none of these."""
     try:
         _, manifest, _ = _split_header(stream, size, Limits(size), "The bundle")
         contents = parse_json(manifest, what="The manifest")

@@ -31,11 +31,6 @@ def canonical_json(value: Any) -> bytes:
     """Return the one spelling of a value: keys sorted by code point, no spaces, UTF-8.
 
     It raises TypeError or ValueError for values that JSON cannot hold, keys that are no text, and numbers not finite.
-
-    Examples
-    --------
-    >>> canonical_json({"b": [1, 2.5], "a": "é"}).decode()
-    '{"a":"é","b":[1,2.5]}'
     """
     _check_keys(value)
     return json.dumps(value, **_CANONICAL).encode()

@@ -318,13 +318,7 @@ _HPKE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
 
 
 class KeyPair:
-    """Secret keys of 32 bytes: one signs (Ed25519), one opens seals (X25519); `public` holds their public halves.
-
-    Examples
-    --------
-    >>> key = KeyPair.generate()
-    >>> key.public.verify(key.sign(b"contents"), b"contents")
-    """
+    """Secret keys of 32 bytes: one signs (Ed25519), one opens seals (X25519); `public` holds their public halves."""
 
     def __init__(self, signing: bytes, sealing: bytes) -> None:
         self._secret = signing + sealing

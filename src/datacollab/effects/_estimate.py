@@ -440,15 +440,15 @@ def estimate_effect(  # noqa: PLR0913
     >>> effect = estimate_effect(shares, dc.LTI(4, fit_intercept=True), random_state=0)
     >>> abs(effect.estimate - 2) < 3 * effect.standard_error
     True
-    >>> naive = y["outcome"][t == 1].mean() - y["outcome"][t == 0].mean()
-    >>> bool(naive > effect.interval[1])
-    True
     """
     rows = combine_rows(shares, integrator)
     target = target or ("overlap" if method == "plr" else "ATE")
-    _check_words(target, method, errors)
-    _check_numbers(rows, trim, confidence, horizon)
-    _check_models(rows, outcome_model, propensity_model)
+    if target not in TARGETS or method not in {"auto", *METHODS} or errors not in ERRORS:
+        raise ValueError(
+            f"target must be one of {list(TARGETS)}, method 'auto' or one of {list(METHODS)}, and errors one of "
+            f"{list(ERRORS)}; got {target!r}, {method!r} and {errors!r}."
+        )
+    _check_parameters(rows, trim, confidence, horizon, outcome_model, propensity_model)
     method = _choose_method(rows, target, method)
     _check_method(rows, target, method, errors)
     rows, n_trimmed = _trim(rows, folds, propensity_model, trim, random_state)
@@ -514,24 +514,20 @@ def estimate_effect(  # noqa: PLR0913
     )
 
 
-def _check_words(target: str, method: str, errors: str) -> None:
-    if target not in TARGETS or method not in {"auto", *METHODS} or errors not in ERRORS:
-        raise ValueError(
-            f"target must be one of {list(TARGETS)}, method 'auto' or one of {list(METHODS)}, and errors one of "
-            f"{list(ERRORS)}; got {target!r}, {method!r} and {errors!r}."
-        )
-
-
-def _check_numbers(rows: CombinedRows, trim: float | None, confidence: float, horizon: float | None) -> None:
+def _check_parameters(
+    rows: CombinedRows,
+    trim: float | None,
+    confidence: float,
+    horizon: float | None,
+    outcome_model: Any | None,
+    propensity_model: Any | None,
+) -> None:
     if not 0 < confidence < 1 or not (trim is None or 0 < trim < 0.5):
         raise ValueError(f"confidence must be in (0, 1) and trim None or in (0, 0.5); got {confidence!r}, {trim!r}.")
     if rows.is_survival and (horizon is None or not 0 < horizon < np.inf):
         raise ValueError("Outcomes are times to events; give a horizon above 0, in the unit of the times.")
     if not rows.is_survival and horizon is not None:
         raise ValueError("Outcomes are numbers, so horizon must be None.")
-
-
-def _check_models(rows: CombinedRows, outcome_model: Any | None, propensity_model: Any | None) -> None:
     if propensity_model is not None and not is_classifier(propensity_model):
         raise TypeError(f"propensity_model must be a classifier; got {type(propensity_model).__name__}.")
     is_numbers = rows.is_survival or not np.isin(rows.target["outcome"], (0.0, 1.0)).all()

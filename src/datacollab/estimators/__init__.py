@@ -9,14 +9,5 @@ from ._data_collaboration import (
 )
 from ._simulation import PartySimulation, simulate_parties
 
-__all__ = [
-    "Central",
-    "DataCollaborationClassifier",
-    "DataCollaborationClusterer",
-    "DataCollaborationRegressor",
-    "DataCollaborationSurvival",
-    "Local",
-    "PartySimulation",
-    "PartyStratifiedKFold",
-    "simulate_parties",
-]
+__all__ = ["Central", "DataCollaborationClassifier", "DataCollaborationClusterer", "DataCollaborationRegressor"]
+__all__ += ["DataCollaborationSurvival", "Local", "PartySimulation", "PartyStratifiedKFold", "simulate_parties"]

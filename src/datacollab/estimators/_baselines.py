@@ -266,10 +266,14 @@ class Local(_Baseline):
 
     def _fit(self, X: ArrayLike, target: Any, groups: ArrayLike | None) -> None:
         rows, names = owners(X, groups, self.party_column)
-        self.estimators_: dict[PartyName, Any] = {
-            party: self._make_own_model(rows, target[index]).fit(_safe_indexing(rows, index), target[index])
-            for party, index in by_party(names).items()
-        }
+        self.estimators_: dict[PartyName, Any] = {}
+        for party, index in by_party(names).items():
+            own = target[index]
+            model = self._make_model(rows)
+            # Most classifiers refuse one class; a party that has no other predicts that one.
+            if is_classifier(self) and len(np.unique(own)) == 1:
+                model = DummyClassifier(strategy="most_frequent")
+            self.estimators_[party] = model.fit(_safe_indexing(rows, index), own)
 
     def predict(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> NDArray[Any]:
         """Predict, each row with its own party's model; UnknownPartyError for owners that took no part in `fit`."""
@@ -310,9 +314,3 @@ class Local(_Baseline):
     def classes_(self) -> NDArray[Any]:
         """Classes of all parties' classifiers."""
         return np.unique(np.concatenate([model.classes_ for model in self.estimators_.values()]))
-
-    def _make_own_model(self, rows: Any, target: NDArray[Any]) -> Any:
-        # Most classifiers refuse one class; a party that has no other predicts that one.
-        if is_classifier(self) and len(np.unique(target)) == 1:
-            return DummyClassifier(strategy="most_frequent")
-        return self._make_model(rows)

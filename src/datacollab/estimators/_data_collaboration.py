@@ -120,22 +120,8 @@ class PlayedSums:
             homes[party] = CombinedModel(self.space, self.model, own)
         return homes
 
-    def transform(self, X: Any, names: NDArray[Any]) -> FloatArray:
-        """Return rows in the common map, shape (n_rows, n_components)."""
-        return self.space.transform(X)
-
-    def predict(self, X: Any, names: NDArray[Any]) -> NDArray[Any]:
-        """Return classes or numbers, shape (n_rows,), of the owners' combined models; see `predict_proba`."""
-        return self._at_home("predict", X, names)
-
-    def predict_proba(self, X: Any, names: NDArray[Any]) -> FloatArray:
-        """Return class probabilities, shape (n_rows, n_classes).
-
-        Each row is predicted by its owner's `CombinedModel`, or by the common model if it has no owner, or a new one.
-        """
-        return self._at_home("predict_proba", X, names)
-
-    def _at_home(self, method: str, X: Any, names: NDArray[Any]) -> NDArray[Any]:
+    def at_home(self, method: str, X: Any, names: NDArray[Any]) -> NDArray[Any]:
+        """Return results of "predict" or "predict_proba" by each row's owner's `CombinedModel`."""
         # Rows of nobody, or of a party that came later, are predicted by the common model alone.
         common = CombinedModel(self.space, self.model)
         if not len(names):
@@ -263,7 +249,9 @@ class _Supervised(BaseDataCollaboration):
     def _call_fitted(self, method: str, X: Any, names: NDArray[Any], *arguments: Any) -> NDArray[Any]:
         if self._has_maps:
             return super()._call_fitted(method, X, names, *arguments)
-        return np.asarray(getattr(self.sums_, method)(X, names))
+        if method == "transform":
+            return self.sums_.space.transform(X)
+        return self.sums_.at_home(method, X, names)
 
     @property
     def _n_features_out(self) -> int:
@@ -436,22 +424,6 @@ class DataCollaborationRegressor(RegressorMixin, _Supervised):
     scale : {"log"}, default=None
         Sum up logarithms, of entries of 0 or more such as costs or durations; see `RidgeSums`.  Predictions are means
         in the units of y.
-
-    Examples
-    --------
-    >>> import numpy as np, datacollab as dc
-    >>> from sklearn.linear_model import Ridge
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(300, 8))
-    >>> y = X[:, 0] - 2 * X[:, 1]
-    >>> anchor, _ = dc.GaussianAnchor(200).sample(X[200:], random_state=0)
-    >>> h = make_pipeline(StandardScaler(), Ridge())
-    >>> model = dc.DataCollaborationRegressor(dc.obfuscator("pca", n_components=8), dc.LTI(8), h)
-    >>> model = model.fit(X[:100], y[:100], groups=np.arange(100) % 2, anchor=anchor)
-    >>> model.score(X[100:200], y[100:200], groups=np.zeros(100, dtype=int)) > 0.9
-    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -186,8 +186,12 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         X = self._check_rows(X)
         like = self
         column = self.party_column
-        if not self._has_maps and self._lacks_owners(X):
-            like = self._without_owners()
+        # Of a frame without the column of the owners; nobody can tell which one an array lacks.
+        if not self._has_maps and column is not None and column not in list(getattr(X, "columns", [column])):
+            like = copy(self)
+            like.n_features_in_ = self.n_features_in_ - 1
+            if hasattr(self, "feature_names_in_"):
+                like.feature_names_in_ = self.feature_names_in_[self.feature_names_in_ != column]
             column = None
         X = validate_data(like, X, reset=False, skip_check_array=True)
         if not self._has_maps:
@@ -209,18 +213,6 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
     def _has_maps(self) -> bool:
         """Whether each party has a map of its own, so that every row needs an owner."""
         return True
-
-    def _lacks_owners(self, X: Any) -> bool:
-        """Return whether a frame lacks the column of the owners; nobody can tell which one an array lacks."""
-        return hasattr(X, "columns") and self.party_column is not None and self.party_column not in list(X.columns)
-
-    def _without_owners(self) -> Self:
-        """Return a copy that expects the columns of `fit` but the one of the owners."""
-        like = copy(self)
-        like.n_features_in_ = self.n_features_in_ - 1
-        if hasattr(self, "feature_names_in_"):
-            like.feature_names_in_ = self.feature_names_in_[self.feature_names_in_ != self.party_column]
-        return like
 
     def _call_fitted(self, method: str, X: Any, names: NDArray[Any], *arguments: Any) -> NDArray[Any]:
         """Return the results of a method of each party for its rows, which were checked."""
@@ -512,26 +504,21 @@ def _other_units(X: Any, anchor: Any) -> str | None:
     pairs = [(ours, theirs) for ours, theirs in pairs if len(theirs) and len(ours) and np.ptp(ours) > 0]
     if not pairs:
         return None
-    ratios = np.array([[spread(theirs) / spread(ours) for spread in (np.std, _deviation)] for ours, theirs in pairs])
+
+    def deviation(values: FloatArray) -> float:
+        return float(np.mean(np.abs(values - np.median(values))))
+
+    ratios = np.array([[spread(theirs) / spread(ours) for spread in (np.std, deviation)] for ours, theirs in pairs])
     # Either spread alone would take a few rows far off, or zeros and ones, for another unit.
     if np.median(ratios.max(axis=1)) < NARROW:
         return "vary far less than those of X"
     if np.median(ratios.min(axis=1)) > WIDE:
         return "vary far more than those of X"
-    if np.mean([_is_elsewhere(*pair) for pair in pairs]) > 0.5:
+    # A range's length away: other people may lie beside ours, and hardly so far.
+    ranges = [(np.median(theirs), ours.min(), ours.max(), np.ptp(ours)) for ours, theirs in pairs]
+    if np.mean([middle < low - span or middle > high + span for middle, low, high, span in ranges]) > 0.5:
         return "lie far outside the range of X"
     return None
-
-
-def _deviation(values: FloatArray) -> float:
-    return float(np.mean(np.abs(values - np.median(values))))
-
-
-def _is_elsewhere(ours: FloatArray, theirs: FloatArray) -> bool:
-    # A range's length away: other people may lie beside ours, and hardly so far.
-    span = np.ptp(ours)
-    middle = np.median(theirs)
-    return bool(middle < ours.min() - span or middle > ours.max() + span)
 
 
 def _numbers(X: Any, anchor: Any) -> list[tuple[FloatArray, FloatArray]]:

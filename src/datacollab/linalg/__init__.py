@@ -62,15 +62,8 @@ from ._ranking import (
 )
 
 __all__ = ["ARRAY_KERNELS", "FEWEST_OF_A_CLASS", "MEDIAN_ROWS", "SMALLEST_DELTA", "ColumnSpace", "Kernel"]
-__all__ += [
-    "KernelBlocks",
-    "LeadingEigenpairs",
-    "PanelCholesky",
-    "RidgePath",
-    "StopRule",
-    "WeightedRidgePath",
-    "add_gram",
-]
+__all__ += ["KernelBlocks", "LeadingEigenpairs", "PanelCholesky", "RidgePath", "StopRule", "WeightedRidgePath"]
+__all__ += ["add_gram"]
 __all__ += ["add_sparse_to_lower", "add_tall_product", "add_to_lower", "add_wide_product", "array_library"]
 __all__ += ["array_namespace", "as_precise_as"]
 __all__ += ["auc_difference", "auc_with_interval", "basis_capacity", "below_zero", "cast", "centre_columns"]

@@ -195,16 +195,8 @@ def device_memory(X: Array) -> int | None:
     return None
 
 
-def _linear(X: Array, Y: Array, parameters: Mapping[str, Any]) -> Array:
-    return X @ Y.T
-
-
 def _poly(X: Array, Y: Array, parameters: Mapping[str, Any]) -> Array:
     return (parameters["gamma"] * (X @ Y.T) + parameters["coef0"]) ** parameters["degree"]
-
-
-def _cosine(X: Array, Y: Array, parameters: Mapping[str, Any]) -> Array:
-    return _unit_rows(X) @ _unit_rows(Y).T
 
 
 def _unit_rows(X: Array) -> Array:
@@ -224,9 +216,9 @@ def _laplacian(X: Array, Y: Array, parameters: Mapping[str, Any]) -> Array:
 
 ARRAY_KERNELS: Mapping[str, Callable[[Array, Array, Mapping[str, Any]], Array]] = {
     "laplacian": _laplacian,
-    "linear": _linear,
+    "linear": lambda X, Y, _: X @ Y.T,
     "poly": _poly,
     "polynomial": _poly,
-    "cosine": _cosine,
+    "cosine": lambda X, Y, _: _unit_rows(X) @ _unit_rows(Y).T,
 }
 """Kernels other than RBF that any library computes; NumPy leaves them to scikit-learn."""

@@ -143,7 +143,7 @@ def column_space(A: FloatArray) -> ColumnSpace:
     lengths[lengths <= negligible * lengths.max()] = 0.0
     kept = lengths > 0
     scaled = np.where(kept, A / unit / np.where(kept, lengths, 1.0), 0.0)
-    U, singular_values, V = _svd_up_to_rank(scaled, negligible)
+    U, singular_values, V = leading_left_singular(scaled, negligible)
     return ColumnSpace(basis=U, rows=(V * singular_values).T * (lengths * unit))
 
 
@@ -159,13 +159,13 @@ def centre_columns(A: FloatArray) -> tuple[FloatArray, FloatArray]:
     return centred, means
 
 
-def leading_left_singular(W: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return left singular vectors, singular values and right ones of ``W``, shape (n, m), cut at its rank."""
-    return _svd_up_to_rank(W, max(W.shape) * np.finfo(np.float64).eps)
+def leading_left_singular(W: FloatArray, negligible: float | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return left singular vectors, singular values and right ones of ``W``, shape (n, m), cut at its rank.
 
-
-def _svd_up_to_rank(W: FloatArray, negligible: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return U, singular values and V of ``W``, without singular values up to ``negligible`` times the largest."""
+    Singular values up to ``negligible`` times the largest are none; by default that is ``max(n, m) * eps``.
+    """
+    if negligible is None:
+        negligible = max(W.shape) * np.finfo(np.float64).eps
     try:
         U, singular_values, Vt = scipy.linalg.svd(W, full_matrices=False, check_finite=False)
     except np.linalg.LinAlgError:
@@ -192,7 +192,7 @@ def leading_singular_of_blocks(blocks: Sequence[FloatArray], k: int) -> tuple[Fl
     for rows in parts:
         together = np.vstack([R, np.hstack([block[rows] for block in blocks])])
         R = np.asarray(np.linalg.qr(together, mode="r"))
-    _, singular_values, V = _svd_up_to_rank(R, max(n, m) * np.finfo(np.float64).eps)
+    _, singular_values, V = leading_left_singular(R, max(n, m) * np.finfo(np.float64).eps)
     U = np.empty((n, min(k, len(singular_values))))
     weights = V[:, :k] / singular_values[:k]
     for rows in parts:

@@ -28,12 +28,6 @@ def largest_noise(size: int, noise: float) -> float:
     ----------
     .. [1] Davidson and Szarek (2001). Local operator theory, random matrices and Banach spaces. Handbook of the
        Geometry of Banach Spaces 1, 317-366.
-
-    Examples
-    --------
-    >>> from datacollab.linalg import largest_noise
-    >>> largest_noise(50, 0.1)
-    1.8
     """
     return noise * (math.sqrt(2 * size) + _FARTHEST)
 
@@ -78,12 +72,6 @@ def gaussian_sigma(epsilon: float, delta: float) -> float:
     """Return the smallest noise, over the sensitivity, that is (epsilon, delta)-differentially private.
 
     Raises ValueError unless epsilon is finite and above 0, and delta at least 1e-12 and below 1.
-
-    Examples
-    --------
-    >>> from datacollab.linalg import gaussian_sigma
-    >>> round(gaussian_sigma(1.0, 1e-5), 3)
-    3.731
     """
     if not 0 < epsilon < math.inf:
         raise ValueError(f"epsilon must be a finite number above 0; got {epsilon!r}.")

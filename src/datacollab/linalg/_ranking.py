@@ -58,21 +58,16 @@ def ranking_figures(target: NDArray[np.bool_], probabilities: FloatArray, find: 
     figures["brier_baseline"] = prevalence * (1 - prevalence)
     if target.all() or not target.any():
         return figures
-    figures["top"] = _highest(target, probabilities)
-    figures["auc"], figures["auc_interval"] = auc_with_interval(target, probabilities)
-    figures["average_precision"] = float(average_precision_score(target, probabilities))
-    return figures | {"threshold": _threshold(target, probabilities, find)}
-
-
-def _highest(target: NDArray[np.bool_], probabilities: FloatArray) -> dict[str, Any]:
     # Rows that are equally likely are all in it: which of them came first says nothing.
-    least = np.sort(probabilities)[-max(1, int(np.ceil(TOP * len(target))))]
-    there = probabilities >= least
-    return {
+    there = probabilities >= np.sort(probabilities)[-max(1, int(np.ceil(TOP * len(target))))]
+    figures["top"] = {
         "n_rows": int(there.sum()),
         "expected": float(probabilities[there].mean()),
         "found": float(target[there].mean()),
     }
+    figures["auc"], figures["auc_interval"] = auc_with_interval(target, probabilities)
+    figures["average_precision"] = float(average_precision_score(target, probabilities))
+    return figures | {"threshold": _threshold(target, probabilities, find)}
 
 
 def find_threshold(

@@ -49,16 +49,6 @@ class AnchorPredictions(SignedFile):
     -----
     They are a function of all parties' shared rows, as a model is, evaluated on the rows of the anchor.
     Their leakage about single rows is measured, not proven.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab.model import AnchorPredictions
-    >>> predictions = AnchorPredictions(party="a", values=[[0.9, 0.1], [0.2, 0.8]], classes=["ill", "well"])
-    >>> predictions
-    AnchorPredictions(party='a', 2 rows, probabilities of 2 classes)
-    >>> predictions.predicted.tolist()
-    ['ill', 'well']
     """
 
     kind = PREDICTIONS_KIND

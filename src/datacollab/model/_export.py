@@ -478,23 +478,19 @@ def sendable_form(estimator: Any) -> ReceivedPredictor:
 
 
 def _export(estimator: Any) -> Sent:
-    if isinstance(estimator, ReceivedClassifier | ReceivedRegressor):
-        return _export_received(estimator)
+    # A model that came as steps is sent on, such as in an average of models from several senders.
+    if isinstance(estimator, ReceivedRegressor):
+        return Sent(estimator.chain.steps)
+    if isinstance(estimator, ReceivedClassifier):
+        steps = estimator.chain.steps
+        link = steps[estimator.decides :] if estimator.probabilities else None
+        return Sent(steps[: estimator.decides], link, zero_is_second=estimator.zero_is_second)
     # Not isinstance: a subclass may predict otherwise.
     if type(estimator) not in _EXPORTS:
         raise NotSendableError(f"a {type(estimator).__name__}")
     if isinstance(getattr(estimator, "classes_", None), list):
         raise NotSendableError("a model of several targets")
     return _EXPORTS[type(estimator)](estimator)
-
-
-def _export_received(estimator: ReceivedClassifier | ReceivedRegressor) -> Sent:
-    """Return a model that came as steps, to be sent on, such as in an average of models from several senders."""
-    steps = estimator.chain.steps
-    if isinstance(estimator, ReceivedRegressor):
-        return Sent(steps)
-    link = steps[estimator.decides :] if estimator.probabilities else None
-    return Sent(steps[: estimator.decides], link, zero_is_second=estimator.zero_is_second)
 
 
 def _pipeline(estimator: Any) -> Sent:

@@ -219,11 +219,7 @@ def head_from(facts: Any, members: Mapping[str, bytes], stem: str, n_components:
         raise bad_predictor("has arrays of none of its models")
     if level is None:
         return estimator
-    return _read_level(estimator, Parts({}, {_LEVEL: level}, "", budget))
-
-
-def _read_level(estimator: Any, parts: Parts) -> Any:
-    """Return the estimator at the level of its party."""
+    parts = Parts({}, {_LEVEL: level}, "", budget)
     if isinstance(estimator, RegressorMixin):
         return add_level(estimator, parts.table(_LEVEL, ()))
     if not hasattr(estimator, "predict_proba"):

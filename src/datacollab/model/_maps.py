@@ -55,15 +55,6 @@ class LinearMap(IntegrationFunction):
         :math:`G^{(k)}`.
     intercept : ndarray of shape (n_components,) or None
         The vector that is added to each row.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> g = LinearMap("hospital-a", np.array([[2.0], [0.0]]))
-    >>> g([[1.0, 5.0]])
-    array([[2.]])
-    >>> g
-    LinearMap(party='hospital-a', 2 -> 1)
     """
 
     party: PartyName

@@ -409,15 +409,6 @@ class LandmarkRidgeClassifier(_Probable, _LandmarkRidge):
         Width parameter of the RBF kernel.
     alphas : sequence of float
         Penalties to choose from.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab.model import LandmarkRidgeClassifier
-    >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> inside = np.linalg.norm(X, axis=1) < 1
-    >>> LandmarkRidgeClassifier(X[:50], gamma=0.5).fit(X[:150], inside[:150]).score(X[150:], inside[150:]) > 0.9
-    True
     """
 
     scale_: float

@@ -183,24 +183,18 @@ def _try_prediction(model: PartyModel) -> FloatArray:
         tried = [scale * normal for scale in (1.0, 1e-3, 0.0)]
     refusals = []
     for rows in tried:
-        refusal = _refusal_of(model, rows)
-        if refusal is None:
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                _check_answers(model, rows)
+        except ExchangeError as refusal:
+            refusals.append(refusal)
+        # An estimator with contradictory attributes may raise anything.
+        except Exception as error:
+            refusals.append(_bad_answer(model, f"fails on made-up rows ({type(error).__name__})"))
+        else:
             return rows
-        refusals.append(refusal)
     raise refusals[0]
-
-
-def _refusal_of(model: PartyModel, rows: FloatArray) -> ExchangeError | None:
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            _check_answers(model, rows)
-    except ExchangeError as refusal:
-        return refusal
-    # An estimator with contradictory attributes may raise anything.
-    except Exception as error:
-        return _bad_answer(model, f"fails on made-up rows ({type(error).__name__})")
-    return None
 
 
 def _check_answers(model: PartyModel, rows: FloatArray) -> None:
@@ -208,7 +202,11 @@ def _check_answers(model: PartyModel, rows: FloatArray) -> None:
     if predicted.shape != (len(rows),):
         raise _bad_answer(model, f"predicts shape {predicted.shape} for {len(rows)} rows")
     if isinstance(model.estimator, SurvivalModel):
-        _check_survival(model, rows)
+        for baseline in model.estimator.baselines_.values():
+            times = np.append(0.0, baseline.times)
+            survival = model.predict_survival(rows, times)
+            if survival.shape != (len(rows), len(times)) or not ((survival >= 0) & (survival <= 1)).all():
+                raise _bad_answer(model, "gives survival that is no probability")
     classes = getattr(model.estimator, "classes_", None)
     if classes is None:
         if predicted.dtype.kind not in "biuf" or not np.isfinite(predicted).all():
@@ -222,14 +220,6 @@ def _check_answers(model: PartyModel, rows: FloatArray) -> None:
             raise _bad_answer(model, "gives no probability for each class")
         if not are_probabilities(shares, _TOLERANCE):
             raise _bad_answer(model, "gives probabilities that do not add up to one")
-
-
-def _check_survival(model: PartyModel, rows: FloatArray) -> None:
-    for baseline in model.estimator.baselines_.values():
-        times = np.append(0.0, baseline.times)
-        survival = model.predict_survival(rows, times)
-        if survival.shape != (len(rows), len(times)) or not ((survival >= 0) & (survival <= 1)).all():
-            raise _bad_answer(model, "gives survival that is no probability")
 
 
 def are_probabilities(values: FloatArray, tolerance: float) -> bool:

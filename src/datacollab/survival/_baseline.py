@@ -31,13 +31,6 @@ class Baseline:
         Above 0, ascending; the last is the end of the observation.
     cumulative_hazard : ndarray of shape (n_steps,)
         At these times, from 0 on and not descending; it is 0 at time 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab.survival import Baseline
-    >>> Baseline(np.array([2.0, 4.0]), np.array([0.1, 0.1]))([1.0, 3.0])
-    array([0.05, 0.1 ])
     """
 
     times: FloatArray

@@ -89,13 +89,6 @@ def kaplan_meier(y: ArrayLike, sample_weight: ArrayLike | None = None) -> Kaplan
         Survival targets.
     sample_weight : array-like of shape (n_rows,), optional
         From 0 on.  The variance takes weights as numbers of rows.
-
-    Examples
-    --------
-    >>> from datacollab.survival import kaplan_meier
-    >>> from datacollab.targets import survival_target
-    >>> kaplan_meier(survival_target([1, 0, 1, 1], [1.0, 2.0, 3.0, 4.0])).survival
-    array([0.75 , 0.75 , 0.375, 0.   ])
     """
     event, time = check_survival(y)
     if sample_weight is None:
@@ -231,13 +224,6 @@ def concordance_index(y: ArrayLike, risk: ArrayLike) -> float:
     ------
     NumericalError
         If the order of no pair is known.
-
-    Examples
-    --------
-    >>> from datacollab.survival import concordance_index
-    >>> from datacollab.targets import survival_target
-    >>> concordance_index(survival_target([1, 1, 0], [1.0, 2.0, 3.0]), [3.0, 1.0, 2.0])
-    0.6666666666666666
     """
     event, time = check_survival(y)
     scores = np.asarray(risk, dtype=np.float64)
