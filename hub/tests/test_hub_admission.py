@@ -18,7 +18,7 @@ from datacollab.errors import ExchangeError
 from datacollab_hub import service
 from datacollab_hub.requests import sign_request
 from datacollab_hub.web import make_app
-from datacollab_hub.web._holding import Bodies
+from datacollab_hub.web._bodies import Bodies
 from hub_world import KEYS, URL, World, agreed_world, bundle, make_project, refused
 
 

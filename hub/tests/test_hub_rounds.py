@@ -7,7 +7,7 @@ import pytest
 from datacollab.bundle import digest, pack, read_envelope
 from hub_world import KEYS, PROJECT, bundle, make_project, refused
 
-READING = "datacollab_hub.service._finishing.read_envelope"
+READING = "datacollab_hub.service._uploading.read_envelope"
 
 
 def sums(who="north", number=1, project=PROJECT):

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -83,12 +81,3 @@ def test_an_unknown_name_is_a_wrong_usage(shared, option):
     result = run("analyst", "integrate", option, "magic", "-C", shared / "analyst")
     assert result.exit_code == 2
     assert "magic" in result.output
-
-
-@pytest.mark.slow
-def test_wrong_usage_is_json_too_where_that_is_wanted(tmp_path):
-    command = [sys.executable, "-m", "datacollab", "analyst", "add", "nowhere.dcshare", "--json"]
-    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert told.returncode == 2
-    assert json.loads(told.stdout)["error"]["code"] == "USAGE"
-    assert "nowhere.dcshare" in told.stderr

@@ -1,5 +1,6 @@
 """The program: what it lists, help with worked examples, and what it says without its dependencies."""
 
+import json
 import os
 import re
 import subprocess
@@ -8,7 +9,7 @@ import sys
 import pytest
 import typer
 
-from datacollab import __version__
+from datacollab import __version__, cli
 from playing import app, commands_below, run
 
 BELOW = {" ".join(path): each for path, each in commands_below(typer.main.get_command(app))}
@@ -40,61 +41,97 @@ def assert_parses(arguments):
     assert {word for word in arguments if word.startswith("--")} <= known
 
 
-def datacollab(*arguments):
-    return subprocess.run(
-        [sys.executable, "-c", "from datacollab.cli import main; main()", *arguments],
-        capture_output=True, text=True, check=False, env={**os.environ, "NO_COLOR": "1"},
-    )  # fmt: skip
-
-
-def test_the_program_lists_its_commands_and_its_version():
-    told = datacollab("--help")
-    assert told.returncode == 0
-    for command in ("demo", "data", "anchor"):
-        assert f"\n  {command} " in told.stdout
-    version = datacollab("--version")
-    assert (version.returncode, version.stdout) == (0, f"datacollab {__version__}\n")
-
-
-def test_the_commands_load_nothing_heavy():
-    code = """
-import sys
+LOADING = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_CORE, (4096, resource.RLIM_INFINITY))
 sys.argv = ["datacollab", "--help"]
 from datacollab.cli import main
 try:
     main()
 finally:
-    sys.stderr.write(", ".join({"numpy", "sklearn", "scipy", "umap", "matplotlib", "pandas"} & set(sys.modules)))
+    heavy = {"numpy", "sklearn", "scipy", "umap", "matplotlib", "pandas"} & {*sys.modules}
+    print(sorted(heavy), resource.getrlimit(resource.RLIMIT_CORE), file=sys.stderr)
 """
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert told.stderr.strip() == ""
 
 
-def without_typer(*arguments):
-    code = """
-import sys
-sys.modules["typer"] = None
-from datacollab.cli import main
-main()
-"""
-    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+@pytest.mark.skipif(os.name != "posix", reason="there are no core dumps elsewhere")
+def test_the_program_lists_its_commands_loads_nothing_heavy_and_leaves_no_core_dump():
+    """A process that crashes would write keys and rows into a core dump where the machine allows one."""
+    told = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stderr) == (0, "[] (0, 0)\n")
+    for command in ("demo", "data", "anchor"):
+        assert f"\n  {command} " in told.stdout
 
 
-def test_version_and_help_need_no_dependencies_of_the_commands():
-    version = without_typer("--version")
-    assert (version.returncode, version.stdout, version.stderr) == (0, f"datacollab {__version__}\n", "")
+@pytest.fixture
+def program(monkeypatch, capsys):
+    """The program as it is installed, run in this process: its exit code, and what it writes on both streams."""
+
+    def ran(*arguments):
+        monkeypatch.setattr(sys, "argv", ["datacollab", *arguments])
+        monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+        # This process goes on, and may leave what it likes.
+        monkeypatch.setattr(cli, "_no_core_dumps", lambda: None)
+        monkeypatch.setenv("MKL_NUM_THREADS", "1")
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        out, err = capsys.readouterr()
+        # Python writes a text that a program ends with, and makes it a 1.
+        return (1, out, end.value.code) if isinstance(end.value.code, str) else (end.value.code or 0, out, err)
+
+    return ran
+
+
+def test_wrong_usage_is_json_too_where_that_is_expected(program):
+    code, out, err = program("analyst", "add", "nowhere.dcshare", "--json")
+    assert code == 2
+    assert json.loads(out)["error"]["code"] == "USAGE"
+    assert "nowhere.dcshare" in err
+
+
+@pytest.fixture
+def without_typer(program, monkeypatch):
+    monkeypatch.setitem(sys.modules, "typer", None)
+    monkeypatch.delitem(sys.modules, "datacollab.cli._app")
+    return program
+
+
+def test_version_and_help_need_no_dependencies_of_the_commands(program, request):
+    version = (0, f"datacollab {__version__}\n", "")
+    assert program("--version") == version
+    without_typer = request.getfixturevalue("without_typer")
+    assert without_typer("--version") == version
     for spelt in ("-h", "--help"):
-        told = without_typer(spelt)
-        assert told.returncode == 0
-        assert "pip install 'datacollab[cli]'" in told.stdout
+        code, out, _ = without_typer(spelt)
+        assert code == 0
+        assert "pip install 'datacollab[cli]'" in out
 
 
 @pytest.mark.parametrize("arguments", [(), ("demo",), ("demo", "--help")])
-def test_commands_without_their_dependencies_say_how_to_install_them(arguments):
-    told = without_typer(*arguments)
-    assert told.returncode == 1
-    assert "pip install 'datacollab[cli]'" in told.stderr
-    assert "Traceback" not in told.stderr
+def test_commands_without_their_dependencies_say_how_to_install_them(without_typer, arguments):
+    code, _, err = without_typer(*arguments)
+    assert code == 1
+    assert "pip install 'datacollab[cli]'" in err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["datacollab", "pa"], "party"),
+        (["datacollab", "party", "ev"], "evaluate"),
+        (["datacollab", "audit", "--attr"], "--attribute"),
+        (["datacollab", "log", "show", "--fo"], "--folder"),
+    ],
+)
+def test_a_shell_completes_commands_and_options(program, monkeypatch, shell, words, offered):
+    typed = " ".join(words)
+    asked = {"COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1), "_TYPER_COMPLETE_ARGS": typed}
+    for name, value in {"_DATACOLLAB_COMPLETE": f"complete_{shell}", **asked}.items():
+        monkeypatch.setenv(name, value)
+    _, out, err = program()
+    assert err == ""
+    assert out.split() == [offered] if shell == "bash" else f'"{offered}"' in out
 
 
 OF_ROWS_ALONE = re.compile(r"[Oo]bfuscat|[Aa]lign the shares|representation")

@@ -19,7 +19,6 @@ from ._demo import demo
 if TYPE_CHECKING:
     from ..store import Store
 
-__all__ = ["app"]
 
 app = group("The hub: a mailbox for signed files of many projects; it opens none of them.")
 database_app = group("The hub's database: which version it is of.")

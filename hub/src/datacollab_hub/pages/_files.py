@@ -13,8 +13,6 @@ from ..service import Member
 from ._showing import show
 from ._visit import Visiting, new_router
 
-__all__ = ["ROUTER", "names_of"]
-
 ROUTER = new_router()
 KIND_WORDS = {
     "anchor": "Anchor",

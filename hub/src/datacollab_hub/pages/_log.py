@@ -18,8 +18,6 @@ from ._files import KIND_WORDS, names_of
 from ._showing import show
 from ._visit import Visiting, new_router
 
-__all__ = ["ROUTER"]
-
 ROUTER = new_router()
 _ON_A_PAGE = 50
 
@@ -32,7 +30,6 @@ class _Read:
     ----------
     entries : list of dict
         Those of one page.
-    n_entries : int
     head : str
         Digest of the last one.
     broken : str or None

@@ -15,8 +15,6 @@ from ..service import Member
 from ._showing import show
 from ._visit import Visit, Visiting, new_router
 
-__all__ = ["ROUTER"]
-
 ROUTER = new_router()
 
 
@@ -26,10 +24,6 @@ class _Shown:
 
     Attributes
     ----------
-    name : str
-    roles : tuple of str
-    fingerprint : str
-    is_you : bool
     shared : bool or None
         Of a party, whether its share is here; None where nobody waits for one.
     """

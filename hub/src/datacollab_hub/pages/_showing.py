@@ -18,8 +18,6 @@ from datacollab.look import templates_in
 from ..rules import Person
 from ..service import Hub
 
-__all__ = ["day", "mark_commands", "moment", "role_words", "show", "size"]
-
 _KIB = 1024
 _ROLES = {"owner": "the owner", "analyst": "the analyst", "party": "a party", "auditor": "an auditor"}
 

@@ -1,12 +1,15 @@
-"""A page's reader, and its errors: the rules are those of signed requests, the answers are pages."""
+"""A page's reader, by the cookie of a browser that is signed in; and its errors, which are pages."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import logging
 import sqlite3
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Annotated, Any
+from urllib.parse import SplitResult, urlsplit
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -17,12 +20,88 @@ from datacollab.errors import ExchangeError
 from datacollab.look import HEADERS
 from datacollab.plugins import all_codes
 
-from ..rules import ROUTES, Person, Route, check_may, is_id, not_found
-from ..service import Hub, visitor
-from ._cookie import cookie_of, form_token
+from ..rules import ROUTES, Person, Route, Settings, check_may, is_id, not_found
+from ..service import BROWSER_SECONDS, Hub, visitor
 from ._showing import show
 
-__all__ = ["Visit", "Visiting", "missing_page", "new_router", "page_route"]
+# A hash of the cookie for any other purpose would be another.
+_DOMAIN = b"datacollab hub form 1"
+_PORTS = {"http": 80, "https": 443}
+
+
+def _name(settings: Settings) -> str:
+    """With TLS a name that no other host, path or plain connection can set; else with the port, as all share cookies.
+
+    Examples
+    --------
+    >>> _name(Settings(url="https://hub.example")), _name(Settings(url="http://127.0.0.1:8000"))
+    ('__Host-datacollab-hub', 'datacollab-hub-8000')
+    """
+    parts = urlsplit(settings.url)
+    if parts.scheme == "https":
+        return "__Host-datacollab-hub"
+    return f"datacollab-hub-{_port(parts)}"
+
+
+def cookie_of(request: Request) -> str | None:
+    """Return the cookie that the browser sent."""
+    return request.cookies.get(_name(request.app.state.hub.settings))
+
+
+def give_cookie(request: Request, response: Response, cookie: str) -> None:
+    """Let the browser keep a cookie, which no script can read and no other site has sent."""
+    settings: Settings = request.app.state.hub.settings
+    response.set_cookie(
+        _name(settings),
+        cookie,
+        max_age=BROWSER_SECONDS,
+        path="/",
+        secure=settings.url.startswith("https:"),
+        # No script reads it, and no other site's link or form carries it along.
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def clear_cookie(request: Request, response: Response) -> None:
+    """Have the browser forget it."""
+    settings: Settings = request.app.state.hub.settings
+    response.delete_cookie(
+        _name(settings), path="/", secure=settings.url.startswith("https:"), httponly=True, samesite="strict"
+    )
+
+
+def form_token(cookie: str) -> str:
+    """Return the token of this browser's forms. It is a hash of the cookie, which other pages do not know."""
+    return hmac.new(cookie.encode("utf-8", "surrogatepass"), _DOMAIN, hashlib.sha256).hexdigest()
+
+
+def check_origin(request: Request) -> None:
+    """Refuse a form that another site's page sends.
+
+    Raises
+    ------
+    ExchangeError
+        ``NOT_ALLOWED``.
+    """
+    said = request.headers.get("origin")
+    # Old browsers send none; the form's token, or the link's secret, guards there.
+    if said is not None and _origin(said) != _origin(request.app.state.hub.settings.url):
+        raise ExchangeError("NOT_ALLOWED", "This form comes from another page than the hub's. Open the hub's own page.")
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme, parts.hostname, _port(parts)
+    except ValueError:
+        # What is no address is the origin of nothing.
+        return "", None, None
+
+
+def _port(parts: SplitResult) -> int | None:
+    return parts.port or _PORTS.get(parts.scheme)
+
 
 STATUS = {
     **dict.fromkeys(("REQUEST_MALFORMED",), 400),
@@ -46,14 +125,7 @@ _HEADERS = {
 
 @dataclass(frozen=True)
 class Visit:
-    """A browser that is signed in, at a page that is for its key.
-
-    Attributes
-    ----------
-    hub : Hub
-    person : Person
-    cookie : str
-    """
+    """A browser that is signed in, at a page that is for its key."""
 
     hub: Hub
     person: Person

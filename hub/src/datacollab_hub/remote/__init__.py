@@ -7,10 +7,9 @@ Files by their purpose:
 * Coming into a project: `_membership`.
 """
 
-from ._hub import HubRemote
-from ._kind import HubKind
+from ._http import Patience
+from ._hub import HubKind, HubRemote
 from ._membership import ROLES, Asked, Link, answer_request, browser_link, invite, join, open_project, requests_of
-from ._retrying import Patience
 
 __all__ = [
     "ROLES",

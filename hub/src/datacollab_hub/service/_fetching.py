@@ -22,8 +22,6 @@ from ..store import (
 from ._hub import Hub, the_project
 from ._views import facts_of
 
-__all__ = ["Fetched", "fetch", "list_files", "note_fetched", "read_pieces", "withdraw"]
-
 
 @dataclass(frozen=True)
 class Fetched:
@@ -31,8 +29,6 @@ class Fetched:
 
     Attributes
     ----------
-    id, size : int
-    sha256, blob : str
     is_senders : bool
         Whether it is the sender who reads it.
     """

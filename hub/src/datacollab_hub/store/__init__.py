@@ -3,43 +3,70 @@
 No rule is here but those that an index holds: that a file is there once, and that a party has one live share.
 """
 
-from ._agreements import AgreementRow, add_agreement, agreement_text, agreements_of
 from ._backup import backup, restore
 from ._blobs import Blobs
-from ._browsers import browser_key, forget_browser, new_browser, session_key
-from ._database import database_url, disk_is_full, open_engines, transaction
+from ._database import (
+    check_current,
+    current,
+    database_url,
+    disk_is_full,
+    downgrade,
+    is_empty,
+    newest,
+    open_engines,
+    transaction,
+    upgrade,
+)
 from ._files import (
     FileRow,
     NewFile,
+    Upload,
+    add_chunk,
     add_fetch,
     add_file,
+    chunk_blobs,
+    drop_upload,
     fetches_of,
     file_row,
     files_of,
+    find_upload,
     has_live_share,
     last_live,
+    n_open_uploads,
+    new_upload,
+    upload_row,
+    used_bytes,
     withdraw_file,
 )
 from ._joining import (
     JoinRequest,
     add_request,
+    browser_key,
     decide_request,
+    forget_browser,
     has_invitation,
     join_requests,
+    new_browser,
     new_invitation,
     new_session,
     redeem_session,
+    session_key,
     use_invitation,
 )
-from ._logging import append_log, log_entries, log_head
-from ._migrating import check_current, current, downgrade, is_empty, newest, upgrade
 from ._people import Standing, add_key, allow_key, find_key, remember_nonce, roles_of, standing_of
 from ._projects import (
+    AgreementRow,
     Member,
     ProjectRow,
+    add_agreement,
     add_member,
+    agreement_text,
+    agreements_of,
     all_projects,
+    append_log,
     count_owned,
+    log_entries,
+    log_head,
     members_of,
     new_project,
     project_owner,
@@ -51,17 +78,6 @@ from ._projects import (
 )
 from ._schema import METADATA
 from ._store import Store
-from ._uploading import (
-    Upload,
-    add_chunk,
-    chunk_blobs,
-    drop_upload,
-    find_upload,
-    n_open_uploads,
-    new_upload,
-    upload_row,
-    used_bytes,
-)
 
 __all__ = [
     "METADATA",

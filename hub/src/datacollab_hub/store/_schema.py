@@ -18,25 +18,6 @@ from sqlalchemy import (
     text,
 )
 
-__all__ = [
-    "METADATA",
-    "agreements",
-    "browsers",
-    "chunks",
-    "fetches",
-    "files",
-    "hub",
-    "invitations",
-    "keys",
-    "log",
-    "members",
-    "nonces",
-    "projects",
-    "requests",
-    "sessions",
-    "uploads",
-]
-
 METADATA = MetaData()
 # As long as the forms that `rules` lets through.
 _ID = String(32)
