@@ -1,18 +1,25 @@
-"""The program: what it lists, help with worked examples, and what it says without its dependencies."""
+"""The program: what it lists, help with worked examples, plugins, progress, and life without its dependencies."""
 
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+import time
 
 import pytest
+import rich.console
 import typer
+from typer.testing import CliRunner
 
 from datacollab import __version__, cli
+from datacollab.cli._app import add_plugins
+from datacollab.cli.kit import group, shown_progress
 from playing import app, commands_below, run
 
-BELOW = {" ".join(path): each for path, each in commands_below(typer.main.get_command(app))}
+PROGRAM = typer.main.get_command(app)
+BELOW = {" ".join(path): each for path, each in commands_below(PROGRAM)}
 EVERY = {name: each for name, each in BELOW.items() if not (hasattr(each, "commands") or each.hidden)}
 """Commands of the program: those of plugins too, where these are installed."""
 
@@ -30,7 +37,7 @@ def test_help_shows_a_worked_example_that_fits_a_line(command):
 
 def assert_parses(arguments):
     """Options and their number of values are known to the command; files need not exist."""
-    command = typer.main.get_command(app)
+    command = PROGRAM
     while hasattr(command, "commands"):
         command = command.commands[arguments[0]]
         arguments = arguments[1:]
@@ -151,3 +158,135 @@ def test_what_a_step_does_is_true_where_sums_are_shared():
         told = run(*command.split(), "--help").stdout
         assert option in told.partition("Only if parties share rows")[2]
         assert option not in told.partition("Only if parties share rows")[0].partition("Options")[2]
+
+
+GOOD = """
+import typer
+from datacollab.cli.kit import group_of
+
+app = typer.Typer(help="What the weather is.")
+
+@app.command("today")
+def today() -> None:
+    "Tell today's weather."
+    print("rain")
+
+@app.command("tomorrow")
+def tomorrow() -> None:
+    "Tell tomorrow's."
+
+def register(root: typer.Typer) -> None:
+    root.add_typer(app, name="weather")
+    group_of(root, "remote").command("forecast")(today)
+"""
+HALF = GOOD + '\n    raise RuntimeError("no clouds")\n'
+TAKING = GOOD.replace('name="weather"', 'name="party"')
+
+
+@pytest.fixture
+def run_beside(tmp_path, monkeypatch):
+    """Run a small program beside a distribution whose module holds a text."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "weather_of_a_test", raising=False)
+
+    def ran(*words, module):
+        (tmp_path / "weather_of_a_test.py").write_text(module)
+        facts = tmp_path / "weather_of_a_test-1.0.dist-info"
+        facts.mkdir(exist_ok=True)
+        (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: weather_of_a_test\nVersion: 1.0\n")
+        (facts / "entry_points.txt").write_text("[datacollab.commands]\nweather = weather_of_a_test:register\n")
+        app, party, remote = (group(help) for help in ("The program.", "A party.", "Remotes."))
+        party.command("join")(lambda: typer.echo("joined"))
+        party.command("share")(lambda: None)
+        remote.command("push")(lambda: None)
+        remote.command("pull")(lambda: None)
+        app.add_typer(party, name="party")
+        app.add_typer(remote, name="remote")
+        add_plugins(app)
+        return CliRunner().invoke(app, words)
+
+    return ran
+
+
+def test_a_plugin_s_commands_are_in_the_help_and_run(run_beside):
+    assert "What the weather is." in run_beside("--help", module=GOOD).stdout
+    assert run_beside("weather", "today", module=GOOD).stdout == "rain\n"
+    assert run_beside("remote", "forecast", module=GOOD).stdout == "rain\n"
+
+
+@pytest.mark.parametrize("module", ["import nothing_of_this_name", HALF, TAKING, "register = 3"])
+def test_a_broken_plugin_is_named_and_breaks_nothing(run_beside, module, capsys):
+    told = run_beside("party", "join", module=module)
+    assert told.exit_code == 0
+    assert told.stdout == "joined\n"
+    line = capsys.readouterr().err
+    assert line.startswith("datacollab: the plugin weather (weather_of_a_test:register) was left out: ")
+    assert len(line.splitlines()) == 1
+    assert run_beside("weather", "today", module=module).exit_code == 2
+    assert run_beside("remote", "forecast", module=module).exit_code == 2
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that is set by hand."""
+    seconds = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: seconds[0])
+
+    def forward(by):
+        seconds[0] += by
+
+    return forward
+
+
+def test_without_a_terminal_long_work_prints_a_line_now_and_then(clock, capsys):
+    with shown_progress(steps=4) as say:
+        say("loading")
+        assert capsys.readouterr() == ("", "")
+        clock(30)
+        say("first draw")
+        assert capsys.readouterr() == ("", "30 s: first draw (about 90 s left)\n")
+        clock(5)
+        say("second draw")
+        assert capsys.readouterr() == ("", "")
+        clock(1000)
+        say("drawing")
+        assert capsys.readouterr() == ("", "1035 s: drawing (about 6 min left)\n")
+
+
+def test_where_the_end_is_not_known_no_time_is_told_unless_a_share_is(clock, capsys):
+    with shown_progress() as say:
+        clock(25)
+        say("T0: Procrustes")
+    assert capsys.readouterr().err == "25 s: T0: Procrustes\n"
+    with shown_progress() as say:
+        clock(40)
+        say("3 of 12: LTI", 0.2)
+    assert capsys.readouterr().err == "40 s: 3 of 12: LTI (about 160 s left)\n"
+    with shown_progress(quiet=True) as say:
+        clock(1000)
+        say("anything")
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.slow
+def test_a_step_that_takes_long_is_named_once_and_then_how_long_it_takes(clock, capsys):
+    with shown_progress(first="predicting") as say:
+        clock(12)
+        time.sleep(1.2)
+        clock(12)
+        time.sleep(1.2)
+        say("writing")
+    assert capsys.readouterr().err == "12 s: predicting\n24 s: the same\n"
+
+
+def test_a_terminal_has_one_line_with_the_time_left(clock, monkeypatch):
+    shown = io.StringIO()
+    terminal = rich.console.Console(file=shown, force_terminal=True, width=120)
+    monkeypatch.setattr(rich.console, "Console", lambda stderr: terminal)
+    with shown_progress(steps=4, first="loading") as say:
+        say("first draw")
+        clock(60)
+        say("second draw")
+    assert "loading" in shown.getvalue()
+    assert "second draw" in shown.getvalue()
+    assert "about 3 min left" in shown.getvalue()
