@@ -50,15 +50,7 @@ Blobs = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
-_NEEDED = (
-    "fastapi",
-    "uvicorn",
-    "sqlalchemy",
-    "alembic",
-    "fsspec",
-    "jinja2",
-    "prometheus_client",
-)
+_NEEDED = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "fsspec", "jinja2", "prometheus_client")
 _KIB = 2**10
 _MIB = 2**20
 _GIB = 2**30

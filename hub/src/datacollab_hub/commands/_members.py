@@ -245,10 +245,7 @@ def invite(
 
 
 def requests(
-    remote: Named = None,
-    folder: InFolder = HERE,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
+    remote: Named = None, folder: InFolder = HERE, passphrase_file: PassphraseFile = None, as_json: AsJson = False
 ) -> None:
     """Who asks to join; their public keys are put into the folder members, for `project new`.
 

@@ -12,7 +12,6 @@ from datacollab.bundle import PublicKey
 from datacollab.table import Column
 
 from .. import service
-from ._showing import show
 from ._visit import Visiting, new_router
 
 _NAMES = {
@@ -119,10 +118,8 @@ def agreement(visit: Visiting, project: str, revision: Revision = None) -> Respo
     """The one that holds, or an earlier one."""
     status = service.project_status(visit.hub, visit.person, project)
     said, _ = service.read_agreed_project(visit.hub, project, revision)
-    return show(
+    return visit.show(
         "agreement.html",
-        visit.hub,
-        visit,
         project=status,
         here="agreement",
         said=said,
@@ -151,10 +148,8 @@ def changes(visit: Visiting, project: str, before: Revision = None, after: Revis
         old = next((each for each in reversed(numbers) if new and each < new), new)
     old_said, old_text = service.read_agreed_project(visit.hub, project, old)
     new_said, new_text = service.read_agreed_project(visit.hub, project, new)
-    return show(
+    return visit.show(
         "changes.html",
-        visit.hub,
-        visit,
         project=status,
         here="agreement",
         revisions=revisions,

@@ -12,7 +12,6 @@ from fastapi import Response
 from .. import service
 from ..rules import Role
 from ..service import Member
-from ._showing import show
 from ._visit import Visit, Visiting, new_router
 
 ROUTER = new_router()
@@ -38,7 +37,7 @@ class _Shown:
 @ROUTER.get("/")
 def own_projects(visit: Visiting) -> Response:
     """Projects of the key that signed in."""
-    return show("projects.html", visit.hub, visit, projects=service.own_projects(visit.hub, visit.person))
+    return visit.show("projects.html", projects=service.own_projects(visit.hub, visit.person))
 
 
 @ROUTER.get("/projects/{project}")
@@ -46,10 +45,8 @@ def overview(visit: Visiting, project: str) -> Response:
     """Show how a project stands, and the reader's next steps."""
     status = service.project_status(visit.hub, visit.person, project)
     members = service.project_members(visit.hub, project)
-    return show(
+    return visit.show(
         "overview.html",
-        visit.hub,
-        visit,
         project=status,
         here="overview",
         members=_show(members, status, visit),
@@ -62,10 +59,8 @@ def overview(visit: Visiting, project: str) -> Response:
 @ROUTER.get("/projects/{project}/requests")
 def waiting_keys(visit: Visiting, project: str) -> Response:
     """Keys that were presented, for the owner."""
-    return show(
+    return visit.show(
         "requests.html",
-        visit.hub,
-        visit,
         project=service.project_status(visit.hub, visit.person, project),
         here="requests",
         requests=service.waiting_keys(visit.hub, project),

@@ -194,13 +194,7 @@ class HubClient:
     """
 
     def __init__(
-        self,
-        url: str,
-        key: KeyPair,
-        *,
-        ca: Path | None = None,
-        patience: Patience | None = None,
-        transport: Any = None,
+        self, url: str, key: KeyPair, *, ca: Path | None = None, patience: Patience | None = None, transport: Any = None
     ) -> None:
         # Loaded here: whoever only asks for help waits for nothing.
         import httpx

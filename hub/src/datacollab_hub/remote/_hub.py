@@ -228,11 +228,7 @@ def _check_told(status: RemoteStatus, project: Project, url: str) -> None:
     deadline = None
     if project.deadline is not None:
         deadline = project.deadline.isoformat()
-    agreed = {
-        "deadline": deadline,
-        "quorum": project.fewest_parties,
-        "revision": project.revision,
-    }
+    agreed = {"deadline": deadline, "quorum": project.fewest_parties, "revision": project.revision}
     others = [name for name, value in agreed.items() if getattr(status, name) != value]
     if others:
         raise ExchangeError(

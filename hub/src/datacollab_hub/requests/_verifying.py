@@ -44,12 +44,7 @@ class Verified:
 
 
 def verify_request(
-    method: str,
-    url: str,
-    headers: Mapping[str, str],
-    body: bytes,
-    keys: Callable[[str], PublicKey | None],
-    now: float,
+    method: str, url: str, headers: Mapping[str, str], body: bytes, keys: Callable[[str], PublicKey | None], now: float
 ) -> Verified:
     """Check who made a request, and that it is as they made it: `verify_head` and `check_body` together.
 

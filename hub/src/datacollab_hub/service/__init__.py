@@ -35,48 +35,10 @@ from ._seen import Seen
 from ._uploading import Announced, OffsetDiffersError, abandon, append_part, own_upload, start_upload
 from ._views import Views
 
-__all__ = [
-    "BROWSER_SECONDS",
-    "Announced",
-    "Fetched",
-    "Head",
-    "Hub",
-    "Identified",
-    "Member",
-    "OffsetDiffersError",
-    "Seen",
-    "Views",
-    "abandon",
-    "agreement_of",
-    "append_part",
-    "check_signed",
-    "decide",
-    "fetch",
-    "identify",
-    "identify_invited",
-    "invite",
-    "join",
-    "link_key",
-    "list_files",
-    "new_browser_session",
-    "note_fetched",
-    "open_project",
-    "own_projects",
-    "own_upload",
-    "owner_of",
-    "project_log",
-    "project_members",
-    "project_revisions",
-    "project_status",
-    "put_agreement",
-    "read_agreed_project",
-    "read_pieces",
-    "read_presented_key",
-    "redeem_browser_session",
-    "sign_in",
-    "sign_out",
-    "start_upload",
-    "visitor",
-    "waiting_keys",
-    "withdraw",
-]
+__all__ = ["BROWSER_SECONDS", "Announced", "Fetched", "Head", "Hub", "Identified", "Member"]
+__all__ += ["OffsetDiffersError", "Seen", "Views", "abandon", "agreement_of", "append_part", "check_signed"]
+__all__ += ["decide", "fetch", "identify", "identify_invited", "invite", "join", "link_key", "list_files"]
+__all__ += ["new_browser_session", "note_fetched", "open_project", "own_projects", "own_upload", "owner_of"]
+__all__ += ["project_log", "project_members", "project_revisions", "project_status", "put_agreement"]
+__all__ += ["read_agreed_project", "read_pieces", "read_presented_key", "redeem_browser_session", "sign_in"]
+__all__ += ["sign_out", "start_upload", "visitor", "waiting_keys", "withdraw"]

@@ -11,14 +11,7 @@ from sqlalchemy import Connection
 from datacollab.errors import ExchangeError
 
 from ..rules import Person, check_sha256, may_fetch, may_see, not_found
-from ..store import (
-    FileRow,
-    ProjectRow,
-    add_fetch,
-    append_log,
-    file_row,
-    withdraw_file,
-)
+from ..store import FileRow, ProjectRow, add_fetch, append_log, file_row, withdraw_file
 from ._hub import Hub, the_project
 from ._views import facts_of
 

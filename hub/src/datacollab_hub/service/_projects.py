@@ -19,7 +19,6 @@ from ..store import (
     AgreementRow,
     Member,
     ProjectRow,
-    add_agreement,
     add_key,
     agreement_text,
     agreements_of,
@@ -78,13 +77,7 @@ def _show(connection: Connection, project: str, person: Person) -> dict[str, Any
 
 
 def _describe(row: ProjectRow, roles: Collection[str]) -> dict[str, Any]:
-    return {
-        "project": row.id,
-        "name": row.name,
-        "roles": sorted(roles),
-        "revision": row.revision,
-        "digest": row.digest,
-    }
+    return {"project": row.id, "name": row.name, "roles": sorted(roles), "revision": row.revision, "digest": row.digest}
 
 
 def put_agreement(hub: Hub, person: Person, project: str, data: bytes) -> tuple[bool, dict[str, Any]]:
@@ -176,8 +169,8 @@ def _replace(hub: Hub, connection: Connection, row: ProjectRow, said: Project, d
         revision=said.revision,
         deadline=said.deadline,
         quorum=said.fewest_parties,
+        now=hub.clock(),
     )
-    add_agreement(connection, row.id, revision=said.revision, digest=said.digest, agreement=data, now=hub.clock())
 
 
 def agreement_of(hub: Hub, project: str) -> bytes:

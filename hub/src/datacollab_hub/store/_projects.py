@@ -101,16 +101,13 @@ def set_agreement(
     revision: int,
     deadline: date | None,
     quorum: int,
+    now: float,
 ) -> None:
-    """Keep the very bytes that the owner signed, and the facts that the hub needs."""
-    values = {
-        "agreement": agreement,
-        "digest": digest,
-        "revision": revision,
-        "deadline": deadline,
-        "quorum": quorum,
-    }
-    connection.execute(update(projects).where(projects.c.id == project).values(**values))
+    """Keep the very bytes that the owner signed, the facts that the hub needs, and the file beside earlier ones."""
+    values = {"agreement": agreement, "digest": digest, "revision": revision}
+    holds = update(projects).where(projects.c.id == project)
+    connection.execute(holds.values(**values, deadline=deadline, quorum=quorum))
+    connection.execute(insert(agreements).values(**values, project=project, received=int(now)))
 
 
 def members_of(connection: Connection, project: str) -> list[Member]:
@@ -147,14 +144,6 @@ class AgreementRow:
     revision: int
     digest: str
     received: int | None
-
-
-def add_agreement(
-    connection: Connection, project: str, *, revision: int, digest: str, agreement: bytes, now: float
-) -> None:
-    """Keep the very bytes that the owner signed."""
-    values = {"project": project, "revision": revision, "digest": digest, "agreement": agreement}
-    connection.execute(insert(agreements).values(**values, received=int(now)))
 
 
 def agreements_of(connection: Connection, project: str) -> list[AgreementRow]:
