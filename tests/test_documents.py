@@ -15,6 +15,7 @@ import datacollab
 import datacollab_hub
 from datacollab.errors import ExchangeError
 from datacollab.plugins import all_codes
+from playing import command_here, done
 from rooms import ROOMS
 
 ROOT = Path(__file__).parents[1]
@@ -204,17 +205,11 @@ def test_there_are_few_enough_commands_and_words():
 
 
 @pytest.mark.slow
-def test_it_is_what_the_program_does_and_says(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "datacollab", "demo", "--roles", "--output", str(tmp_path / "exchange")],
-        env=os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "100"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=3600,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    played = dict(commands_and_outputs(done.stdout))
+@pytest.mark.usefixtures("all_trees")
+def test_it_is_what_the_program_does_and_says(tmp_path, monkeypatch):
+    monkeypatch.setattr(subprocess, "run", command_here)
+    monkeypatch.setenv("COLUMNS", "100")
+    played = dict(commands_and_outputs(done("demo", "--roles", "--output", tmp_path / "exchange").stdout))
     # The page shows one hospital's part, and all else.
     others = [command for command in played if re.search(r" party .*-C hospital-[ac-e]$", command)]
     assert len(others) == 8
