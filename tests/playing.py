@@ -69,10 +69,10 @@ def commands_below(command, path=()):
         yield from commands_below(each, (*path, name))
 
 
-def command_here(command, *, cwd, env, check, umask=0o077):
-    """Do what ``subprocess.run`` would, for ``python -m datacollab`` and what follows."""
+def command_here(command, *, cwd, env=None, check, stdout=None, umask=0o077):
+    """Do what ``subprocess.run`` would, for ``python -m datacollab`` and what follows, which has to end well."""
     words = [str(word) for word in command]
-    assert (words[:3], check) == ([sys.executable, "-m", "datacollab"], True)
+    assert words[:3] == [sys.executable, "-m", "datacollab"]
     mask = os.umask(umask)
     try:
         with contextlib.chdir(cwd):
@@ -81,6 +81,7 @@ def command_here(command, *, cwd, env, check, umask=0o077):
         os.umask(mask)
     assert done.exit_code == 0, f"{words[3:]}\n{done.output}\n{done.exception!r}"
     sys.stdout.write(done.stdout)
+    return subprocess.CompletedProcess(words, 0)
 
 
 def play_here(name, output, *options):

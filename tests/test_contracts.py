@@ -1,14 +1,19 @@
-"""One contract per kind of object, run over everything the package exports."""
+"""One contract per kind of object, run over everything the package exports; and the checks of that."""
 
 import inspect
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import OneHotEncoder
 
 import datacollab.analyst
 from datacollab import KTI, KTICV, LTI, ODC, GeometricGraph, TargetDissimilarityGraph, TargetSimilarityGraph
 from datacollab.analyst import METHODS, AnchorScaled, BaseIntegrator
-from datacollab.testing import check_integrator
+from datacollab.testing import check_integrator, check_obfuscator, is_row_wise
 
 NAMED = [getattr(datacollab.analyst, name) for name in datacollab.analyst.__all__]
 INTEGRATORS = [each for each in NAMED if inspect.isclass(each) and issubclass(each, BaseIntegrator)]
@@ -98,3 +103,101 @@ class Permissive(LTI):
 def test_the_contract_can_fail(broken, complaint):
     with pytest.raises(AssertionError, match=complaint):
         check_integrator(broken(4))
+
+
+X = np.random.default_rng(0).normal(size=(40, 5))
+
+
+class Broken(TransformerMixin, BaseEstimator):
+    """Give columns of the rows, in a way that breaks one clause of the contract."""
+
+    def __init__(self, fault):
+        self.fault = fault
+
+    def fit(self, X, y=None):
+        self.training_rows_ = {row.tobytes() for row in X}
+        self.calls_ = 0
+        if self.fault == "fit changes":
+            X += 1
+        return self
+
+    def transform(self, X):
+        self.calls_ += 1
+        rows = X[:, :2].copy()
+        match self.fault:
+            case "batch mean":
+                return rows - rows.mean(axis=0)
+            case "batch mean of new rows":
+                new = np.array([row.tobytes() not in self.training_rows_ for row in X])
+                rows[new] -= rows[new].mean(axis=0) if new.any() else 0
+                return rows
+            case "position":
+                return rows + np.arange(len(rows))[:, np.newaxis] / len(rows)
+            case "transform changes":
+                X *= 2
+            case "chance":
+                return rows + self.calls_
+            case "missing":
+                rows[0, 0] = np.nan
+            case "flat":
+                return rows[:, 0]
+            case "integers":
+                return rows.astype(int)
+            case "columns":
+                return np.ones((len(X), 2 + len(X) % 2))
+        return rows
+
+
+FAULTS = {
+    "batch mean": "not row-wise: new rows, one by one",
+    "batch mean of new rows": "not row-wise: new rows, one by one",
+    "position": "not row-wise",
+    "fit changes": "fit changes its input",
+    "transform changes": "transform changes its input",
+    "chance": "different results when called twice",
+    "missing": "NaN or infinity",
+    "flat": "expected a row for each row",
+    "integers": "floating-point type",
+    "columns": "have shape",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_is_found(fault):
+    with pytest.raises(AssertionError, match=FAULTS[fault]):
+        check_obfuscator(Broken(fault), X.copy())
+
+
+def test_a_sound_transformer_passes_and_is_left_unfitted():
+    check_obfuscator(Broken("none"), X.copy())
+    pca = PCA(2)
+    check_obfuscator(pca, X)
+    with pytest.raises(NotFittedError):
+        pca.transform(X)
+
+
+def test_frames_with_words_and_gaps_are_compared_by_what_they_hold():
+    """Each time that a frame is read, its texts lie elsewhere."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(word=np.where(X[:, 0] > 0, "high", None))
+    numbers = make_column_transformer((PCA(2), list("abcde")), (OneHotEncoder(), ["word"]), sparse_threshold=0)
+    check_obfuscator(numbers, frame)
+
+    class Writes(PCA):
+        def fit(self, rows, y=None):
+            super().fit(rows[list("abcde")])
+            rows["word"] = "low"
+            return self
+
+        def transform(self, rows):
+            return super().transform(rows[list("abcde")])
+
+    with pytest.raises(AssertionError, match="fit changes its input"):
+        check_obfuscator(Writes(2), frame)
+
+
+def test_row_wise_is_judged_on_the_rows_given():
+    fitted = Broken("batch mean of new rows").fit(X[:30])
+    assert is_row_wise(fitted, X[:30])
+    assert not is_row_wise(fitted, X[30:])
+    assert is_row_wise(fitted, X[30:], rtol=10.0)

@@ -1,15 +1,21 @@
-"""The documents agree with the code and with each other."""
+"""The documents agree with the code, with each other, and with what the program does and says."""
 
 import importlib
 import inspect
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import datacollab
+import datacollab_hub
+from datacollab.errors import ExchangeError
+from datacollab.plugins import all_codes
+from playing import command_here, done
 from rooms import ROOMS
 
 ROOT = Path(__file__).parents[1]
@@ -151,13 +157,106 @@ def test_citation_names_the_software_and_the_paper():
 
 
 def test_citation_is_of_its_format():
-    pytest.importorskip("check_jsonschema", reason="the format's schema is in check-jsonschema")
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.citation-file-format"]
-    checked = subprocess.run([*command, ROOT / "CITATION.cff"], capture_output=True, text=True, check=False)
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    tool = pytest.importorskip("check_jsonschema", reason="the format's schema is in check-jsonschema")
+    words = ["--builtin-schema", "vendor.citation-file-format", str(ROOT / "CITATION.cff")]
+    checked = CliRunner().invoke(tool.main, words)
+    assert checked.exit_code == 0, checked.output
 
 
 def test_changelog_opens_with_the_current_version():
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     first = re.search(r"^## \[(.+?)\]", changelog, flags=re.MULTILINE)
     assert first[1] in {"Unreleased", datacollab.__version__}
+
+
+PAGES = [Path(__file__).parents[1] / "docs" / f"{name}.md" for name in ("owner", "hospital", "analyst")]
+MOST_COMMANDS, MOST_WORDS = 10, {"owner": 700, "hospital": 1600, "analyst": 700}
+VARYING = re.compile(r"approved by \S+|[a-z0-9]{4}(-[a-z0-9]{4}){3}|[0-9a-f]{64}|\d[\d,.]*")
+"""Figures and keys."""
+
+
+def commands_and_outputs(text):
+    """A list of (command, lines of its output)."""
+    steps = []
+    for line in re.sub(r" \\\n +", " ", text).splitlines():
+        if line.startswith("$ datacollab"):
+            # Fingerprints that were heard are other ones each time.
+            steps.append((re.sub(r"(--heard) \S+", r"\1 #", line), []))
+        elif steps and line.strip() and not line.startswith("# "):
+            steps[-1][1].append(line.rstrip())
+    return steps
+
+
+def documented():
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    blocks = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
+    return commands_and_outputs("\n".join(blocks))
+
+
+def masked(lines):
+    """Lines without figures and keys."""
+    return [VARYING.sub("#", line) for line in lines]
+
+
+def test_there_are_few_enough_commands_and_words():
+    assert len(documented()) - 1 <= MOST_COMMANDS  # without the evaluation
+    for page in PAGES:
+        assert len(page.read_text(encoding="utf-8").split()) <= MOST_WORDS[page.stem]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("all_trees")
+def test_it_is_what_the_program_does_and_says(tmp_path, monkeypatch):
+    monkeypatch.setattr(subprocess, "run", command_here)
+    monkeypatch.setenv("COLUMNS", "100")
+    played = dict(commands_and_outputs(done("demo", "--roles", "--output", tmp_path / "exchange").stdout))
+    # The page shows one hospital's part, and all else.
+    others = [command for command in played if re.search(r" party .*-C hospital-[ac-e]$", command)]
+    assert len(others) == 8
+    assert {command for command, _ in documented()} == {command for command in played if command not in others}
+    for command, told in documented():
+        assert masked(told) == masked(played[command]), command
+    shared = [told for command, told in played.items() if " party share " in command]
+    assert len(shared) == 5
+    assert all("No row leaves, and no target." in told for told in shared)
+    predictions = (tmp_path / "exchange" / "predictions.csv").read_text(encoding="utf-8").splitlines()
+    assert predictions[0].startswith("prediction,proba_0,")
+    assert len(predictions) == 301
+
+
+CODES = {name: code for name, code in all_codes().items() if name not in datacollab_hub.CODES}
+PAGE = ROOT / "docs" / "error-codes.md"
+ROW = re.compile(r"^\| `([A-Z_]+)` \| (\d+) \| (.+) \| (.+) \|$", re.MULTILINE)
+
+
+def test_the_page_says_what_the_code_says():
+    written = [(code, int(number), *texts) for code, number, *texts in ROW.findall(PAGE.read_text(encoding="utf-8"))]
+    assert written == [(name, code.exit_code, code.meaning, code.remedy) for name, code in CODES.items()]
+
+
+def test_exit_codes_are_as_documented_and_apart():
+    documented = re.findall(r"^\| (\d+) \| ", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert {str(code.exit_code) for code in CODES.values()} <= set(documented)
+    assert len(set(documented)) == len(documented)
+
+
+def test_an_unknown_code_is_a_defect():
+    with pytest.raises(KeyError):
+        ExchangeError("NO_SUCH_CODE", "Nothing.")
+
+
+@pytest.mark.nightly
+def test_a_whole_run_that_raises_no_code_fails_and_names_them(tmp_path):
+    """`suite.py` records codes as they are raised; a run of named files or of chosen tests is not judged."""
+    (tmp_path / "test_nothing.py").write_text(
+        "from datacollab.errors import ExchangeError\n\ndef test_one():\n    ExchangeError('BUSY', 'x')\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "suite", f"-c{ROOT / 'pyproject.toml'}"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "tests")}
+    done = [
+        subprocess.run([*command, *options], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        for options in ([f"-otestpaths={tmp_path}"], [str(tmp_path)])
+    ]
+    assert [each.returncode for each in done] == [1, 0], done[0].stdout
+    never = done[0].stdout.splitlines()[-2]
+    assert set(never.split(", ")) == {*CODES, *datacollab_hub.CODES} - {"BUSY"}

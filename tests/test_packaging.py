@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-import sys
 import tarfile
 import tomllib
 import venv
@@ -103,37 +102,6 @@ def test_nothing_that_is_brought_or_imported_is_under_the_gpl():
     assert gpl.search(licence("scikit-survival"))  # what it would look like
     assert not gpl.search(licence("psycopg"))
     assert [name for name in sorted(found) if gpl.search(licence(name))] == []
-
-
-def completed(words, shell="bash"):
-    """What a shell is offered for the last of these words."""
-    asked = {
-        "_DATACOLLAB_COMPLETE": f"complete_{shell}",
-        "COMP_WORDS": " ".join(words),
-        "COMP_CWORD": str(len(words) - 1),
-        "_TYPER_COMPLETE_ARGS": " ".join(words),
-    }
-    code = "import sys; sys.argv = ['datacollab']; from datacollab.cli import main; main()"
-    told = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env={**os.environ, **asked}
-    )
-    assert told.stderr == ""
-    return told.stdout
-
-
-@pytest.mark.parametrize(
-    ("words", "offered"),
-    [
-        (["datacollab", "pa"], ["party"]),
-        (["datacollab", "party", "ev"], ["evaluate"]),
-        (["datacollab", "audit", "--attr"], ["--attribute"]),
-        (["datacollab", "log", "show", "--fo"], ["--folder"]),
-    ],
-)
-@pytest.mark.slow
-def test_a_shell_completes_commands_and_options(words, offered):
-    assert completed(words).split() == offered
-    assert f'"{offered[0]}"' in completed(words, "zsh")
 
 
 @pytest.fixture(scope="session")

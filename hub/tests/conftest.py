@@ -3,6 +3,7 @@
 import secrets
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 from sqlalchemy import event
 
 from datacollab_hub.store import Store, upgrade
@@ -77,6 +78,13 @@ def agreed(world):
     world.open_project()
     world.put_agreement()
     return world
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_loop_of_events():
+    """All clients share a loop: to begin one for each request, with its thread, costs as much as to answer."""
+    with start_blocking_portal("asyncio") as World.portal:
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -80,6 +80,9 @@ def empty_database():
 class World:
     """The hub's address is one, whatever the client's."""
 
+    portal = None
+    """The loop of events in which all clients ask, once the tests have begun one."""
+
     def __init__(self, folder, database=None, *, blobs=None, **limits):
         self.folder, self.now, self.project = folder, NOW, None
         if database is None and not (folder / "hub.sqlite").exists():
@@ -96,6 +99,7 @@ class World:
             lambda: self.now,
         )
         self.client = TestClient(make_app(self.hub), base_url=URL, raise_server_exceptions=False)
+        self.client.portal = self.portal
         self.allow("owner")
 
     def __enter__(self):
@@ -129,6 +133,7 @@ class World:
     def browser(self, who=None):
         """A browser, signed in if it is somebody's."""
         browser = TestClient(self.client.app, base_url=URL, follow_redirects=False, raise_server_exceptions=False)
+        browser.portal = self.portal
         if who is not None:
             assert browser.post(self.link(who)).status_code == 303
         return browser

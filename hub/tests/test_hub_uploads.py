@@ -65,7 +65,7 @@ def test_an_answer_that_was_lost_is_given_again(agreed, monkeypatch):
         raise RuntimeError("in the place of a kill")
 
     with monkeypatch.context() as patched:
-        patched.setattr("datacollab_hub.service._continuing.finish", killed)
+        patched.setattr("datacollab_hub.service._uploading.finish", killed)
         assert agreed.part("north", upload, 0, SHARE).status_code == 500
     answer = agreed.ask("north", "HEAD", f"/v1/projects/{{p}}/uploads/{upload}")
     assert answer.headers["Upload-Offset"] == str(len(SHARE))
@@ -317,7 +317,7 @@ def test_a_manifest_that_would_fill_the_memory_is_refused(agreed):
     assert agreed.blobs() == []
 
 
-READING = "datacollab_hub.service._finishing.read_envelope"
+READING = "datacollab_hub.service._uploading.read_envelope"
 
 
 def folders(world):

@@ -91,7 +91,7 @@ def test_another_statistic_of_exactly_the_same_rows_is_shared_and_reads_of_the_f
 
 
 def test_the_last_three_of_many_totals_are_named():
-    from test_assessment import SUMS
+    from test_party_folder import SUMS
 
     earlier = tuple(f"wards, run {run}" for run in range(1, 6))
     text = replace(SUMS, noise_before=0.1, earlier=earlier, adjusted={"columns": {}}).to_text()

@@ -1,4 +1,10 @@
+"""Attacks on a party's own table, and a trial of what sums would bring, by commands."""
+
+import base64
+import html
+import json
 import os
+import re
 import stat
 
 import numpy as np
@@ -11,10 +17,12 @@ from audit_example import audit_result
 from datacollab import Party
 from datacollab.cli._trial_commands import draft
 from datacollab.party import SharingPlan
+from datacollab.steps.party import APART, TOGETHER, message_bytes
+from datacollab.sums import RidgeSums, membership_figures
 from datacollab.table import encode_table
-from playing import assert_one_line, interrupted, runs
+from playing import assert_one_line, interrupted, run, runs
 
-run = runs("audit")
+run_audit = runs("audit")
 
 
 SECRET = "Xaver Huber"
@@ -57,17 +65,17 @@ def calls(monkeypatch):
 
 
 def test_columns_are_left_out_by_name(files, tables, write, calls, tmp_path):
-    plain = run(files["private"], files["anchor"], "--target", "diagnosis", "-o", tmp_path / "plain")
+    plain = run_audit(files["private"], files["anchor"], "--target", "diagnosis", "-o", tmp_path / "plain")
     assert plain.exit_code == 0, plain.output
     assert "record number" not in plain.output
     numbered = [write("numbered.csv", tables["private"].assign(record=np.arange(40) * 7)), files["anchor"]]
-    assert_one_line(run(*numbered, "--target", "diagnosis"), "lacks columns", "record")
-    left_out = run(*numbered, "--target", "diagnosis", "--without", "record", "-o", tmp_path / "numbered")
+    assert_one_line(run_audit(*numbered, "--target", "diagnosis"), "lacks columns", "record")
+    left_out = run_audit(*numbered, "--target", "diagnosis", "--without", "record", "-o", tmp_path / "numbered")
     assert left_out.exit_code == 0, left_out.output
     (given, _), (given_without, _) = calls
     for one, other in zip(given[1:], given_without[1:], strict=True):
         assert_array_equal(one, other)
-    assert_one_line(run(*numbered, "--target", "diagnosis", "--without", "name"), "--without name", "age")
+    assert_one_line(run_audit(*numbered, "--target", "diagnosis", "--without", "name"), "--without name", "age")
 
 
 def test_record_numbers_and_constants_are_left_out(tables, write, calls, tmp_path):
@@ -75,7 +83,7 @@ def test_record_numbers_and_constants_are_left_out(tables, write, calls, tmp_pat
         write(f"{name}.csv", tables[name].assign(record=1000 + np.arange(len(tables[name])), year=2000 + start))
         for start, name in enumerate(("private", "anchor"))
     ]
-    result = run(*numbered, "--target", "diagnosis", "-o", tmp_path)
+    result = run_audit(*numbered, "--target", "diagnosis", "-o", tmp_path)
     assert result.exit_code == 0, result.output
     assert "Columns left out, which name rows or are all alike: record, year." in result.stderr
     assert calls[0][0][1].shape == (40, 7)
@@ -83,7 +91,7 @@ def test_record_numbers_and_constants_are_left_out(tables, write, calls, tmp_pat
 
 def test_a_page_a_result_and_a_table_are_written(files, calls, tmp_path):
     output = tmp_path / "new" / "audit"
-    result = run(files["private"], files["anchor"], "--target", "diagnosis", "--output", output, COLUMNS="200")
+    result = run_audit(files["private"], files["anchor"], "--target", "diagnosis", "--output", output, COLUMNS="200")
     assert result.exit_code == 0, result.output
     assert sorted(path.name for path in output.iterdir()) == ["audit.csv", "audit.html", "audit.json"]
     expected = audit_result(party="private")
@@ -98,7 +106,7 @@ def test_a_page_a_result_and_a_table_are_written(files, calls, tmp_path):
 
 
 def test_categories_become_columns_of_zeros_and_ones(files, tables, calls, tmp_path):
-    result = run(
+    result = run_audit(
         files["private"], files["anchor"], "--public", files["public"], "--target", "diagnosis", "--output", tmp_path,
         "--attribute", "ward", "--attribute", "dose", "--seed", 3, "--seeds", 2,
         "--time-budget", 9, "--components", 4,
@@ -127,8 +135,8 @@ def test_categories_become_columns_of_zeros_and_ones(files, tables, calls, tmp_p
 
 def test_columns_may_stand_in_another_order_and_the_target_may_be_missing(files, tables, write, calls, tmp_path):
     shuffled = write("shuffled.csv", tables["anchor"][["dose", "smoker", "ward", "age"]])
-    assert run(files["private"], shuffled, "--target", "diagnosis", "--output", tmp_path).exit_code == 0
-    assert run(files["private"], files["anchor"], "--target", "diagnosis", "--output", tmp_path).exit_code == 0
+    assert run_audit(files["private"], shuffled, "--target", "diagnosis", "--output", tmp_path).exit_code == 0
+    assert run_audit(files["private"], files["anchor"], "--target", "diagnosis", "--output", tmp_path).exit_code == 0
     (without, options), (given, _) = calls
     assert_array_equal(without[2], given[2])
     assert options["anchor_target"] is None
@@ -138,7 +146,7 @@ def test_columns_may_stand_in_another_order_and_the_target_may_be_missing(files,
 def test_the_party_is_what_the_options_say(files, calls, tmp_path):
     def party(*options):
         calls.clear()
-        result = run(files["private"], files["anchor"], "--target", "diagnosis", "--output", tmp_path, *options)
+        result = run_audit(files["private"], files["anchor"], "--target", "diagnosis", "--output", tmp_path, *options)
         assert result.exit_code == 0, result.output
         return calls[0][0][0]
 
@@ -153,7 +161,7 @@ def test_the_party_is_what_the_options_say(files, calls, tmp_path):
 def test_errors_name_file_and_column_and_no_entry(files, tables, write, calls, tmp_path, name):
     def failing(table, *words):
         paths = files | {name: write("broken.csv", table)}
-        result = run(
+        result = run_audit(
             paths["private"], paths["anchor"], "--public", paths["public"], "--target", "diagnosis", "--output",
             tmp_path / "out",
         )  # fmt: skip
@@ -176,7 +184,7 @@ def test_errors_name_file_and_column_and_no_entry(files, tables, write, calls, t
 
 def test_columns_that_the_private_table_lacks_are_named(files, tables, write, calls, tmp_path):
     fewer = write("fewer.csv", tables["private"].drop(columns="dose"))
-    result = run(fewer, files["anchor"], "--target", "diagnosis", "-o", tmp_path)
+    result = run_audit(fewer, files["anchor"], "--target", "diagnosis", "-o", tmp_path)
     assert result.exit_code == 0, result.output
     assert "Columns left out, which" in result.stderr
     assert "lacks: dose." in result.stderr
@@ -192,7 +200,7 @@ def test_gaps_are_filled_in_as_a_project_would(files, tables, write, calls, tmp_
         table.loc[[5], "dose"] = np.nan
         files[name] = write(f"holed-{name}.csv", table)
     given = ["--target", "diagnosis", "--output", tmp_path, "--public", files["public"]]
-    result = run(files["private"], files["anchor"], *given)
+    result = run_audit(files["private"], files["anchor"], *given)
     assert result.exit_code == 0, result.output
     private, _, public = (holed[name] for name in ("private", "anchor", "public"))
     assert "holed-private.csv: adjusted by what" in result.stderr
@@ -215,7 +223,7 @@ def test_many_gaps_of_one_table_are_flagged_in_all(files, tables, write, calls, 
     holed.loc[::4, ["dose", "ward"]] = None
     files[name] = write("holed.csv", holed)
     given = ["--target", "diagnosis", "--output", tmp_path, "--public", files["public"]]
-    result = run(files["private"], files["anchor"], *given)
+    result = run_audit(files["private"], files["anchor"], *given)
     assert result.exit_code == 0, result.output
     ((_, X, anchor), options) = calls[0]
     # Behind the four columns of the wards, and behind the dose.
@@ -230,7 +238,7 @@ def test_exceptions_count_as_other(files, tables, write, calls, tmp_path):
     strange = tables["private"].copy()
     strange.loc[[4, 8], "ward"] = SECRET
     given = ["--target", "diagnosis", "--output", tmp_path, "--attribute", "ward"]
-    result = run(write("strange.csv", strange), files["anchor"], *given)
+    result = run_audit(write("strange.csv", strange), files["anchor"], *given)
     assert result.exit_code == 0, result.output
     assert "2 of 40 rows in 1 column: 2 counted as other" in result.stderr
     assert SECRET not in result.output
@@ -243,8 +251,8 @@ def test_exceptions_count_as_other(files, tables, write, calls, tmp_path):
 def test_a_full_rotation_is_hinted_at(files, calls, tmp_path):
     """Whoever has the anchor undoes it, and every record is told."""
     given = files["private"], files["anchor"], "--target", "diagnosis", "--output", tmp_path
-    assert "5 numbers tell a row" in run(*given, "--components", 5).stderr
-    assert run(*given, "--components", 4).stderr == ""
+    assert "5 numbers tell a row" in run_audit(*given, "--components", 5).stderr
+    assert run_audit(*given, "--components", 4).stderr == ""
 
 
 @pytest.mark.parametrize(
@@ -258,7 +266,7 @@ def test_a_full_rotation_is_hinted_at(files, calls, tmp_path):
 def test_a_preset_is_what_it_is_where_shares_are_made(files, calls, tmp_path, options, defences, fitted_at_home):
     """The same names as `party share`, with the same defences."""
     given = files["private"], files["anchor"], "--public", files["public"], "--target", "diagnosis"
-    assert run(*given, "--output", tmp_path, *options).exit_code == 0
+    assert run_audit(*given, "--output", tmp_path, *options).exit_code == 0
     (((party, *_), _),) = calls
     assert [type(each).__name__ for each in party.defences] == defences
     assert (party.fit_on is None) == fitted_at_home
@@ -268,7 +276,7 @@ def test_a_preset_is_what_it_is_where_shares_are_made(files, calls, tmp_path, op
 
 def test_wrong_options_are_one_line(files, calls, tmp_path):
     def failing(*options, target="diagnosis"):
-        return run(files["private"], files["anchor"], "--target", target, "--output", tmp_path / "out", *options)
+        return run_audit(files["private"], files["anchor"], "--target", target, "--output", tmp_path / "out", *options)
 
     assert_one_line(failing(target="outcome"), "'outcome'", "age, ward, smoker, dose, diagnosis")
     assert_one_line(failing("--attribute", "income"), "income", "age, ward, smoker, dose")
@@ -277,21 +285,143 @@ def test_wrong_options_are_one_line(files, calls, tmp_path):
     assert_one_line(failing("--preset", "strict"), "strict", "groups")
     assert_one_line(failing("--components", 8), "--components 8", "7 columns")
     assert failing("--components", 0).exit_code == 2
-    assert run(files["private"], files["anchor"]).exit_code == 2
-    assert run(files["private"], tmp_path / "absent.csv", "--target", "diagnosis").exit_code == 2
+    assert run_audit(files["private"], files["anchor"]).exit_code == 2
+    assert run_audit(files["private"], tmp_path / "absent.csv", "--target", "diagnosis").exit_code == 2
     assert not (tmp_path / "out").exists()
     assert not calls
 
 
 def test_an_interruption_writes_nothing(files, monkeypatch, tmp_path):
     monkeypatch.setattr(datacollab.risk.audit, "audit", interrupted, raising=False)
-    result = run(files["private"], files["anchor"], "--target", "diagnosis", "--output", tmp_path / "out")
+    result = run_audit(files["private"], files["anchor"], "--target", "diagnosis", "--output", tmp_path / "out")
     assert result.exit_code == 130
     assert "interrupted. Nothing was written" in result.stderr
     assert not list((tmp_path / "out").iterdir())
 
 
 def test_private_rows_in_the_anchor_are_refused(files, tmp_path):
-    result = run(files["private"], files["private"], "--target", "diagnosis", "--output", tmp_path)
+    result = run_audit(files["private"], files["private"], "--target", "diagnosis", "--output", tmp_path)
     assert result.exit_code == 1
     assert "every party sees the anchor" in result.stderr
+
+
+@pytest.fixture(scope="module")
+def trial_tables(tmp_path_factory):
+    """A table with gaps and a column that only numbers its rows, and public rows."""
+    folder, random = tmp_path_factory.mktemp("trial_tables"), np.random.default_rng(0)
+    table = pd.DataFrame({"age": random.integers(20, 90, 180), "ward": random.choice(["day", "night"], 180)})
+    died = (table["age"] + 20 * (table["ward"] == "night") + random.normal(0, 15, 180)) > 70
+    table["died"] = np.where(died, "yes", "no")
+    table.loc[::9, "ward"] = None
+    table[:60].to_csv(folder / "public.csv", index=False)
+    own = table[60:].assign(record=range(120))
+    own.loc[60:69, "died"] = None
+    own.to_csv(folder / "own.csv", index=False)
+    return folder
+
+
+@pytest.mark.slow
+def test_a_trial_prints_and_writes_what_came_out(trial_tables, tmp_path):
+    given = (trial_tables / "own.csv", trial_tables / "public.csv", "--target", "died", "--parties", "3")
+    result = run("trial", *given, "-o", tmp_path / "out", "--json")
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    scores, losses = facts["scores"]
+    assert losses["metric"] == "log loss"
+    assert (scores["metric"], scores["parties"], scores["rows_each"]) == ("AUC", 3, 24)
+    assert scores["constant"] == 0.5 < scores["local"] <= scores["central"] + 0.1
+    assert scores["low"] < scores["sums_less_local"] < scores["high"]
+    assert "60 public rows, from whose targets all learn" in facts["notes"][0]
+    assert "10 rows without a target are left out." in facts["notes"]
+    assert any(re.match("Columns left out, which .*public.csv lacks: record", each) for each in facts["notes"])
+    written = pd.read_csv(tmp_path / "out" / "trial.csv")
+    assert written["sums"][0] == pytest.approx(scores["sums"])
+    picture = (tmp_path / "out" / "trial.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    page = (tmp_path / "out" / "trial.html").read_text(encoding="utf-8")
+    assert base64.b64encode(picture).decode() in page
+    assert not re.search(r"(src|href)=.(?!data:)|<script|url\(|@import", page)
+    for text in (facts["sentence"], *facts["notes"], *facts["leaves"], *facts["knows"]):
+        assert html.escape(text) in page
+    assert not (tmp_path / "out" / "trial.csv").stat().st_mode & 0o077
+
+
+@pytest.mark.slow
+def test_what_would_leave_and_who_would_know_is_that_of_a_project_like_this(trial_tables, tmp_path):
+    """The numbers of a real message, the texts of `party check`, and the figures for three tables and ten like this."""
+    public = pd.read_csv(trial_tables / "public.csv").assign(ward="day")
+    public.iloc[:2] = pd.read_csv(trial_tables / "own.csv")[["age", "ward", "died"]].fillna("day").iloc[20:22]
+    public.loc[50:, "died"] = None
+    public.to_csv(tmp_path / "public.csv", index=False)
+    given = ("--target", "died", "--parties", "3,10", "--without", "record", "--json")
+    facts = json.loads(run("trial", trial_tables / "own.csv", tmp_path / "public.csv", *given).stdout)
+    leaves = " ".join(facts["leaves"])
+    numbers = int(re.search(r"once: about ([\d,]+) numbers", leaves)[1].replace(",", ""))
+    sizes = {RidgeSums(n, classes=("no", "yes")).n_numbers: n for n in range(1, 129)}
+    assert f" {message_bytes(numbers):,} bytes" in leaves
+    assert sizes[numbers] <= 60
+    assert "2 columns go into the map: age, ward." in leaves
+    assert {APART, TOGETHER} <= set(facts["knows"])
+    people = [each for each in membership_figures() if not each.rare]
+    together = facts["attackers"][2]
+    assert together["3 parties, 330 rows"] == f".{100 * people[0].together:.0f} red"
+    assert together["10 parties, 1,100 rows"] == f".{100 * people[1].together:.0f} red"
+    assert re.match(r"\d+ different rows of .*own.csv are also in .*public.csv. Chance explains", facts["notes"][-1])
+    assert "60 public rows, and all learn from the 50 with targets" in facts["notes"][0]
+
+
+@pytest.mark.nightly
+def test_codes_of_which_small_parties_and_labelled_public_rows_have_few_are_no_reason_to_refuse(tmp_path):
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({"age": random.integers(20, 90, 480), "code": random.permutation(np.arange(480) % 40)})
+    table["code"] = "I" + table["code"].astype(str).str.zfill(2)
+    table["died"] = np.where(table["age"] + random.normal(0, 15, 480) > 70, "yes", "no")
+    table[:300].to_csv(tmp_path / "own.csv", index=False)
+    table.loc[340:, "died"] = None
+    table[300:].to_csv(tmp_path / "public.csv", index=False)
+    result = run("trial", tmp_path / "own.csv", tmp_path / "public.csv", "--target", "died", "--parties", "3")
+    assert result.exit_code == 0, result.output
+    assert "180 public rows, and all learn from the 40 with targets" in result.stdout.replace("\n", " ")
+    assert "unknown" not in result.output
+    table[table["code"] < "I20"][:100].to_csv(tmp_path / "public.csv", index=False)
+    result = run("trial", tmp_path / "own.csv", tmp_path / "public.csv", "--target", "died", "--parties", "3")
+    assert result.exit_code == 1
+    assert "column 'code' holds unknown categories" in result.stderr
+
+
+@pytest.mark.slow
+def test_without_public_rows_some_play_them_and_a_record_number_is_left_out(trial_tables):
+    result = run("trial", trial_tables / "own.csv", "--target", "died", "--parties", "3")
+    assert result.exit_code == 0, result.output
+    assert "11 others play public rows without targets" in result.stdout
+    assert "Columns left out, which name rows or are all alike: record." in result.stdout
+    assert "In this simulation the 95 % interval" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("--target", "dead"), "has no column dead; it has age, ward, died, record"),
+        (("--target", "died", "--without", "id"), "has no column id"),
+        (("--target", "died", "--parties", "40"), "40 parties would have"),
+    ],
+)
+def test_a_refusal_is_one_line(trial_tables, given, words):
+    result = run("trial", trial_tables / "own.csv", *given)
+    assert result.exit_code == 1
+    assert words in result.stderr
+    assert_one_line(result)
+
+
+def test_numbers_of_parties_are_whole_numbers(trial_tables):
+    result = run("trial", trial_tables / "own.csv", "--target", "died", "--parties", "few")
+    assert result.exit_code == 2
+    assert "3,5,10" in result.stderr
+
+
+def test_an_interruption_leaves_nothing_behind(trial_tables, tmp_path, monkeypatch):
+    monkeypatch.setattr("datacollab.cli._trial_commands.simulate_parties", interrupted)
+    result = run("trial", trial_tables / "own.csv", "--target", "died", "-o", tmp_path / "out")
+    assert result.exit_code == 130
+    assert "Interrupted. Nothing was written." in result.stderr
+    assert not (tmp_path / "out").exists()

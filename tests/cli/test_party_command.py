@@ -1,18 +1,26 @@
+"""A party's commands: joining, sharing, predicting, and tables that do not quite fit, of which no entry is shown."""
+
 import json
 import re
+import shlex
 from pathlib import Path
 from pkgutil import resolve_name
 
+import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
+from datacollab.agreement import Anchor
+from datacollab.bundle import unpack
 from datacollab.plugins import all_codes
 from datacollab.steps.party import PartyFolder
-from party_world import allow_without_audit, made_up_table, new_world
-from playing import app
+from datacollab.table import Column, encode_table
+from party_world import NAMES, allow_without_audit, contents, made_up_table, new_world
+from playing import app, assert_refused, runs
+from playing import run as run_program
 
 QUICK = ["--components", "3", "--no-audit", "--preset", "none"]
 
@@ -278,3 +286,238 @@ def test_after_an_interruption_it_is_known_whether_the_share_was_made(world, mon
     said = json.loads(result.stdout)["error"]["message"]
     assert ("Nothing left the party." in said, "is whole in" in said) == (not is_shared, is_shared)
     assert said in result.stderr
+
+
+NO_LIMITS = "max_linkage = 1\nmax_reidentification = 1\nmax_membership = 1\n"
+LENIENT = 'min_rows = 1\nmin_class_rows = 1\naudit = "off"\n'
+PLAIN = ("--preset", "none")
+run_party = runs("party")
+
+
+@pytest.fixture
+def joined_world(tmp_path):
+    joined_world = new_world(tmp_path)
+    joined_world.join("a")
+    return joined_world
+
+
+def with_policy(joined_world, text):
+    (joined_world.root / "a" / "policy.toml").write_text(text)
+    return joined_world.root / "a.csv", "-C", joined_world.root / "a"
+
+
+def entries(joined_world):
+    return [json.loads(line) for line in (joined_world.root / "a" / "log.jsonl").read_text().splitlines()]
+
+
+def test_check_shows_what_would_leave_and_writes_nothing_of_it(joined_world):
+    given = with_policy(joined_world, LENIENT)
+    before = contents(joined_world.folder())
+    result = run_party("check", *given, *PLAIN, "--components", 2)
+    assert result.exit_code == 0, result.output
+    assert contents(joined_world.folder()) == before
+    for words in ("80, in random order", "2 of float64", "no: ", "60 rows", "This may be shared", "--approve"):
+        assert words in result.stdout
+    assert entries(joined_world)[-1]["event"] == "check"
+    assert entries(joined_world)[-1]["facts"]["reasons"] == []
+
+
+def test_rows_that_are_only_turned_are_said_to_be(joined_world):
+    given = with_policy(joined_world, LENIENT)
+    said = "4 numbers determine a row of it, so that this turns the table and hides nothing"
+
+    def told(*options):
+        return " ".join(run_party("check", *given, *options).stdout.split())
+
+    assert said in told(*PLAIN, "--components", 4)
+    assert said not in told(*PLAIN, "--components", 3)
+    assert said not in told(*PLAIN, "--components", 4, "--obfuscator", "kernel-pca")
+    # By default something is reduced.
+    assert "3 of float64, instead of the table's" in told(*PLAIN)
+
+
+def test_check_asks_about_record_numbers(joined_world):
+    given = with_policy(joined_world, LENIENT)
+    asked = "Column 'age' has another whole number in every row. If it is a record number, do not share"
+    assert "record number" not in run_party("check", *given, *PLAIN).stdout
+    rows = pd.read_csv(given[0])
+    # As if they had been given out one after another.
+    rows.assign(age=range(len(rows))).to_csv(given[0], index=False)
+    assert asked in run_party("check", *given, *PLAIN).stdout
+
+
+def test_the_command_that_check_prints_shares_in_that_way(joined_world):
+    given = with_policy(joined_world, LENIENT)
+    options = "--obfuscator kernel-pca --components 2 --no-standardize --fit-on-anchor --group-size 3 --noise 0.25"
+    result = run_party("check", *given, *options.split(), "--json")
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    assert options in facts["command"]
+    program, noun, *words = shlex.split(facts["command"])
+    assert (program, noun) == ("datacollab", "party")
+    assert run_party(*words).exit_code == 0
+    share, _ = joined_world.open_share(joined_world.join("a"))
+    assert share.representation.shape == (80, 2)
+    logged = [entry for entry in entries(joined_world) if entry["event"] == "share"]
+    assert len(logged) == 1
+    assert not facts["shared_before"]
+    again = run_party("check", *given, *PLAIN, "--components", 2)
+    assert "has shared before" in again.stdout
+    assert "--approve --undefended --again" in again.stdout
+
+
+def test_check_tells_every_reason_and_exits_with_that_of_a_policy(joined_world):
+    given = with_policy(joined_world, 'min_rows = 100\nmax_components = 1\ndefence = "any"\naudit = "required"\n')
+    result = run_party("check", *given, *PLAIN, "--components", 2, "--no-audit")
+    assert result.exit_code == 12
+    codes = ["TOO_FEW_ROWS", "DIM_TOO_LARGE", "DEFENCE_NEEDED", "RISK_UNKNOWN"]
+    assert [line.split(": ")[1] for line in result.stderr.splitlines()] == codes
+    assert "may not be shared" in result.stdout
+    assert entries(joined_world)[-1]["facts"]["reasons"] == codes
+    result = run_party("check", *given, *PLAIN, "--components", 2, "--no-audit", "--json")
+    facts = json.loads(result.stdout)
+    assert [reason["code"] for reason in facts["reasons"]] == codes
+    assert facts["error"] == facts["reasons"][0]
+    assert not facts["allowed"]
+    assert facts["summary"]["n_rows"] == 80
+
+
+@pytest.mark.slow
+def test_risk_is_measured_and_held_against_the_policy(joined_world):
+    given = with_policy(joined_world, 'audit = "required"\n' + NO_LIMITS.replace("linkage = 1", "linkage = 0.5"))
+    result = run_party("check", *given, *PLAIN, "--components", 3, "--json")
+    assert result.exit_code == 12
+    facts = json.loads(result.stdout)
+    assert [reason["code"] for reason in facts["reasons"]] == ["RISK_TOO_HIGH"]
+    assert facts["summary"]["risk"]["linkage"] == 1.0
+    assert facts["summary"]["limits"] == {"linkage": 0.5, "reidentification": 1, "membership": 1}
+    given = with_policy(joined_world, 'audit = "warn"\n' + NO_LIMITS.replace("linkage = 1", "linkage = 0.5"))
+    result = run_party("check", *given, *PLAIN, "--components", 3)
+    assert result.exit_code == 0
+    assert "ABOVE" in result.stdout
+    assert "There is no defence; try --preset groups." in result.stdout
+    result = run_party("check", *given, "--components", 3, "--noise", 0.001)
+    assert "ABOVE" in result.stdout
+    assert "no defence" not in result.stdout
+
+
+VALUE = 987.654321
+WARD = "Elsewhere"
+
+
+def unfit_table(n_rows, seed):
+    """Of the numbers of one column 1 % are outside; one category is unknown, one entry is missing."""
+    table = made_up_table(n_rows, seed=seed)
+    table["pulse"] = table["pulse"].clip(1, 99)
+    table.loc[: n_rows // 100 - 1, "pulse"] = VALUE
+    table.loc[3, "ward"] = WARD
+    table.loc[4, "weight"] = np.nan
+    return table
+
+
+@pytest.fixture
+def unfit_world(tmp_path, monkeypatch):
+    monkeypatch.delenv("DATACOLLAB_PASSPHRASE", raising=False)
+    rules = {"missing": "fill", "fill": 50.0, "outside": "clip"}
+    columns = [Column(name=name, kind="number", minimum=0.0, maximum=100.0, **rules) for name in NAMES[:3]]
+    columns.append(Column(name="ward", kind="category", categories=("north", "south"), unknown="other"))
+    unfit_world = new_world(tmp_path, columns=columns)
+    public = encode_table(unfit_world.project, made_up_table(60, seed=99), where="public", with_target=False)
+    unfit_world.anchor = Anchor(rows=public.X)
+    unfit_world.write_project(unfit_world.project)
+    for name in "ab":
+        unfit_table(200, seed=ord(name)).to_csv(tmp_path / f"{name}.csv", index=False)
+    unfit_table(200, seed=1).to_csv(tmp_path / "new.csv", index=False)
+    return unfit_world
+
+
+def run_unfit(unfit_world, *words, folder="a"):
+    return run_program("party", *words, "-C", unfit_world.root / folder)
+
+
+def assert_no_entry(text):
+    assert "987.65" not in text
+    assert WARD not in text
+
+
+def done_unfit(unfit_world, *words, folder="a"):
+    result = run_unfit(unfit_world, *words, folder=folder)
+    assert result.exit_code == 0, result.output
+    if words[0] == "join":
+        allow_without_audit(unfit_world.root / folder / "policy.toml")
+    assert_no_entry(result.output)
+    return result.stdout
+
+
+LINE = "3 of 200 rows in 2 columns: 2 numbers clipped, 1 counted as other; 2 numbers far outside;"
+DETAILS = [
+    "  pulse: of 200 entries 2 clipped above; 2 far outside",
+    "  weight: 1 missing filled in",
+    "  ward: of 200 entries 1 counted as other",
+]
+COUNTS = {
+    "n_rows": 200,
+    "n_rows_outside": 3,
+    "columns": {
+        "pulse": {"n_entries": 200, "clipped_above": 2, "far_outside": 2},
+        "weight": {"n_entries": 199, "filled": 1},
+        "ward": {"n_entries": 200, "to_other": 1},
+    },
+}
+
+
+@pytest.mark.slow
+def test_a_table_with_some_numbers_outside_goes_all_the_way(unfit_world):
+    for name in "ab":
+        table = unfit_world.root / f"{name}.csv"
+        done_unfit(
+            unfit_world, "join", unfit_world.root / "project.toml", unfit_world.root / "anchor.dcanchor", folder=name
+        )
+        told = done_unfit(unfit_world, "check", table, *QUICK, folder=name)
+        assert f" adjusted entries {LINE}" in " ".join(told.split())
+        told = told.splitlines()
+        at = told.index("Adjusted entries, by column")
+        assert told[at + 1 : at + 4] == DETAILS
+        assert (
+            json.loads(done_unfit(unfit_world, "check", table, *QUICK, "--json", folder=name))["summary"]["adjusted"]
+            == COUNTS
+        )
+        assert LINE in " ".join(
+            done_unfit(unfit_world, "share", table, *QUICK, "--approve", "--undefended", folder=name).split()
+        )
+    done_unfit(unfit_world, "install", unfit_world.model_file(*(PartyFolder(unfit_world.root / name) for name in "ab")))
+    new, output, same = unfit_world.root / "new.csv", unfit_world.root / "out.csv", unfit_world.root / "same.csv"
+    told = done_unfit(unfit_world, "predict", new, "-o", output)
+    assert f"Adjusted entries: {LINE} 1 missing entry filled in, in 1 column" in told
+    assert done_unfit(unfit_world, "evaluate", new).splitlines()[-3:] == DETAILS
+    for command in (["predict", new, "-o", output], ["evaluate", new]):
+        assert json.loads(done_unfit(unfit_world, *command, "--json"))["adjusted"] == COUNTS
+    table = pd.read_csv(new)
+    table.assign(pulse=table["pulse"].clip(0, 100)).to_csv(new, index=False)
+    done_unfit(unfit_world, "predict", new, "-o", same)
+    assert same.read_text() == output.read_text()
+
+
+def test_the_log_has_the_counts_and_what_leaves_has_not(unfit_world):
+    done_unfit(unfit_world, "join", unfit_world.root / "project.toml", unfit_world.root / "anchor.dcanchor")
+    done_unfit(unfit_world, "check", unfit_world.root / "a.csv", *QUICK)
+    done_unfit(unfit_world, "share", unfit_world.root / "a.csv", *QUICK, "--approve", "--undefended")
+    (entry,) = [entry for entry in PartyFolder(unfit_world.root / "a").log.entries() if entry["event"] == "share"]
+    assert entry["facts"]["adjusted"] == COUNTS
+    assert_no_entry((unfit_world.root / "a" / "log.jsonl").read_text())
+    share = unpack(unfit_world.root / "a" / "outbox" / "a.dcshare")
+    assert "adjusted" not in json.dumps(share.facts)
+    assert_no_entry(json.dumps(share.facts))
+
+
+def test_another_unit_is_refused_and_named(unfit_world):
+    done_unfit(unfit_world, "join", unfit_world.root / "project.toml", unfit_world.root / "anchor.dcanchor")
+    table = made_up_table(80)
+    table.assign(pulse=table["pulse"].clip(11, 99) * 100).to_csv(unfit_world.root / "a.csv", index=False)
+    for command, *said in (("check",), ("share", "--undefended")):
+        result = run_unfit(unfit_world, command, unfit_world.root / "a.csv", *QUICK, *said)
+        assert_refused(result, "SCHEMA_RANGE", 13)
+        assert "column 'pulse' has numbers outside the agreed range, 0 to 100, in 80 of 80 rows." in result.stderr
+        assert "Nearly all would fit if they were multiplied by 0.01" in result.stderr
+        assert "no exceptions that could be clipped. Check the unit" in result.stderr
+    assert not list((unfit_world.root / "a" / "outbox").iterdir())

@@ -1,18 +1,22 @@
+"""A project by commands: drafted, shown, verified, revised; and columns as hospitals have them."""
+
 import json
 import os
+import shutil
 import stat
 from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 import pandas as pd
+import pyreadstat
 import pytest
 
-from datacollab.agreement import load_project
+from datacollab.agreement import load_project, open_anchor
 from datacollab.bundle import KeyPair, key_with_proof
 from datacollab.sums import MaskKey, mask_card
-from playing import assert_refused, runs
+from playing import assert_refused, run, runs
 
-run = runs("project")
+run_project = runs("project")
 
 
 SECRET = "Anna Huber"
@@ -61,7 +65,7 @@ def new(keys, public, tmp_path):
         arguments = [text for pair in wanted.items() for text in pair]
         arguments += [text for name in parties for text in ("--party", f"{name}={keys / name / 'public.key'}")]
         arguments += [text for name in without for text in ("--without", name)]
-        return run("new", "heart", *arguments, *more)
+        return run_project("new", "heart", *arguments, *more)
 
     return new
 
@@ -193,12 +197,12 @@ def test_usage_errors(new, keys):
         result = new(*more)
         assert result.exit_code == 2, result.output
         assert "Usage" in result.output
-    assert run("show", "absent.toml").exit_code == 2
+    assert run_project("show", "absent.toml").exit_code == 2
 
 
 def test_show_is_for_people(file, keys):
     project = load_project(file)
-    result = run("show", file)
+    result = run_project("show", file)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[0] == "Project   heart"
@@ -212,7 +216,7 @@ def test_show_is_for_people(file, keys):
     assert f"ward north, south missing: {project.columns[1].fill}, unknown: other" in shown
     assert lines[-1] == f"Digest    {project.digest}"
     assert f"Compare   {project.fingerprint}, by telephone: the fingerprint, the beginning of the digest" in lines
-    facts = json.loads(run("show", file, "--json").stdout)
+    facts = json.loads(run_project("show", file, "--json").stdout)
     assert facts["project_digest"] == project.digest
 
 
@@ -223,7 +227,7 @@ def test_show_puts_columns_that_are_alike_into_one_line(new, tmp_path):
     columns = load_project(tmp_path / "project.toml").columns
     assert {(column.minimum, column.maximum) for column in columns} == {(0, 1)}
     # Each has another median to be filled in.
-    shown = run("show", tmp_path / "project.toml").stdout
+    shown = run_project("show", tmp_path / "project.toml").stdout
     assert "  pixel0 ... pixel63 (64 columns)  0 to 1  missing: filled in, outside: clip\n" in shown
     text = (tmp_path / "project.toml").read_text()
     assert text.count("CHECK") == 2
@@ -231,17 +235,17 @@ def test_show_puts_columns_that_are_alike_into_one_line(new, tmp_path):
 
 
 def test_verify_compares_the_owner(file, keys):
-    result = run("verify", file, "--owner", keys / "a" / "public.key")
+    result = run_project("verify", file, "--owner", keys / "a" / "public.key")
     assert result.exit_code == 0, result.output
     assert load_project(file).digest in result.stdout
     assert "telephone" not in result.stdout
-    assert "telephone" in run("verify", file).stdout
+    assert "telephone" in run_project("verify", file).stdout
     # The owner's key is compared with one that is known, signed or not.
     (keys / "owner.key").write_text(load_project(file).owner.text)
-    assert run("verify", file, "--owner", keys / "owner.key").exit_code == 0
-    wrong = run("verify", file, "--owner", keys / "b" / "public.key")
+    assert run_project("verify", file, "--owner", keys / "owner.key").exit_code == 0
+    wrong = run_project("verify", file, "--owner", keys / "b" / "public.key")
     assert_refused(wrong, "SIGNATURE_INVALID", 11, "ask the owner by another way")
-    facts = json.loads(run("verify", file, "--json").stdout)
+    facts = json.loads(run_project("verify", file, "--json").stdout)
     assert facts == {
         "project": "heart",
         "project_digest": load_project(file).digest,
@@ -254,10 +258,10 @@ def test_an_edited_project_is_signed_again(file, keys):
     edited = file.read_text().replace("maximum = 140.0", "maximum = 110  # years")
     assert edited.count("# years") == 1
     file.write_text(edited)
-    assert_refused(run("verify", file), "SIGNATURE_INVALID", 11, "project revise")
-    assert_refused(run("revise", file, "-C", keys / "b"), "NOT_A_MEMBER", 10, "owner")
+    assert_refused(run_project("verify", file), "SIGNATURE_INVALID", 11, "project revise")
+    assert_refused(run_project("revise", file, "-C", keys / "b"), "NOT_A_MEMBER", 10, "owner")
     assert file.read_text() == edited
-    result = run("revise", file, "-C", keys / "a")
+    result = run_project("revise", file, "-C", keys / "a")
     assert result.exit_code == 0, result.output
     after = load_project(file)
     assert after.digest != before
@@ -268,7 +272,7 @@ def test_an_edited_project_is_signed_again(file, keys):
     assert "datacollab anchor seal" in others[1]
     assert "datacollab party join" in others[2]
     assert "# years" in file.read_text()
-    assert run("verify", file).exit_code == 0
+    assert run_project("verify", file).exit_code == 0
 
 
 @pytest.mark.parametrize("edit", ["", "# a remark\r\n"])
@@ -277,19 +281,19 @@ def test_signing_what_says_the_same_changes_nothing(file, keys, edit):
     text = (edit + file.read_text()).encode()
     file.write_bytes(text)
     before = file.stat()
-    result = run("revise", file, "-C", keys / "a")
+    result = run_project("revise", file, "-C", keys / "a")
     assert result.stdout == f"{file}: unchanged, and signed already. Digest {load_project(file).digest}\n"
     assert file.read_bytes() == text
     assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
-    facts = json.loads(run("revise", file, "-C", keys / "a", "--json").stdout)
+    facts = json.loads(run_project("revise", file, "-C", keys / "a", "--json").stdout)
     assert (facts["changed"], facts["written"]) == (False, None)
-    assert_refused(run("revise", file, "-C", keys / "b"), "NOT_A_MEMBER", 10, "owner")
+    assert_refused(run_project("revise", file, "-C", keys / "b"), "NOT_A_MEMBER", 10, "owner")
 
 
 def test_a_signature_that_was_lost_is_written(file, keys):
     text = file.read_text()
     file.write_text(text[: text.index("[signature]")])
-    facts = json.loads(run("revise", file, "-C", keys / "a", "--json").stdout)
+    facts = json.loads(run_project("revise", file, "-C", keys / "a", "--json").stdout)
     assert (facts["changed"], facts["written"]) == (True, str(file))
     assert load_project(file).digest == facts["project_digest"]
 
@@ -304,7 +308,7 @@ def test_encrypted_keys_want_their_passphrase(new, keys, tmp_path, monkeypatch):
     assert_refused(new("-C", folder), "PASSPHRASE_WRONG", 10, "--passphrase-file")
     result = new("-C", folder, "--passphrase-file", words)
     assert result.exit_code == 0, result.output
-    result = run("revise", tmp_path / "project.toml", "-C", folder, "--passphrase-file", words)
+    result = run_project("revise", tmp_path / "project.toml", "-C", folder, "--passphrase-file", words)
     assert result.exit_code == 0, result.output
 
 
@@ -322,3 +326,165 @@ def test_a_rare_class_is_to_be_counted_first(new, public, tmp_path):
     said = new(output="rare.toml", like=tmp_path / "rare.csv").stderr
     assert "few rows of class 'in hospital' (3 times)" in said
     assert 'statistics = ["counts"]' in said
+
+
+HOSPITALS = ("north", "south", "east")
+N = 200
+
+
+@pytest.fixture(scope="module")
+def member_keys(tmp_path_factory):
+    at = tmp_path_factory.mktemp("members")
+    assert run("keys", "new", *(at / name for name in (*HOSPITALS, "analyst"))).exit_code == 0
+    return at
+
+
+@pytest.fixture
+def place(member_keys, tmp_path):
+    """Writes public rows, and runs commands of the owner."""
+
+    class Place:
+        members = member_keys
+        public, project, anchor = (tmp_path / name for name in ("public.csv", "project.toml", "anchor.dcanchor"))
+
+        def table(self, seed=0, **columns):
+            rng = np.random.default_rng(seed)
+            ages, labels = rng.integers(20, 90, N), rng.choice(["no", "yes"], N)
+            return pd.DataFrame({"age": ages, "dose": rng.normal(5, 1, N).round(2)} | columns | {"ill": labels})
+
+        def new(self, table, *more, **written):
+            table.to_csv(self.public, index=False, **written)
+            self.project.unlink(missing_ok=True)
+            members = [
+                word for name in HOSPITALS for word in ("--party", f"{name}={member_keys / name / 'public.key'}")
+            ]
+            return run(
+                *("project", "new", "x", "--like", self.public, "--target", "ill", "--purpose", "x", *members),
+                *(
+                    "--analyst",
+                    member_keys / "analyst" / "public.key",
+                    "-C",
+                    member_keys / "north",
+                    "-o",
+                    self.project,
+                    *more,
+                ),
+            )
+
+        def seal(self):
+            self.anchor.unlink(missing_ok=True)
+            words = ("--project", self.project, "-C", member_keys / "north", "-o", self.anchor)
+            return run("anchor", "seal", self.public, *words)
+
+        def column(self, name):
+            return next(each for each in load_project(self.project).columns if each.name == name)
+
+        def drafted(self, table, *more, **written):
+            """Draft and seal, and return what was found, and the anchor."""
+            result = self.new(table, "--json", *more, **written)
+            assert result.exit_code == 0, result.output
+            sealed = self.seal()
+            assert sealed.exit_code == 0, sealed.output
+            anchor = open_anchor(
+                self.anchor, load_project(self.project), KeyPair.load(member_keys / "south" / "keys.json")
+            )
+            return {each["kind"]: each for each in json.loads(result.stdout)["findings"]}, anchor, sealed.stdout
+
+    return Place()
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_codes_and_classes_with_leading_zeros_are_read_alike_with_a_project_and_without(place, kept):
+    table = place.table(ward=np.tile(["001", "010", "100", "007"], N // 4))
+    table["ill"] = np.tile(["01", "02"], N // 2)
+    found, anchor, said = place.drafted(table, *["--keep", "ward=001"] * kept, "--positive", "02")
+    assert place.column("ward").categories == ("001", "007", "010", "100")
+    assert "codes" in found
+    assert load_project(place.project).task.classes == ("01", "02")
+    assert "with targets" in said
+    assert set(anchor.target) == {"01", "02"}
+
+
+@pytest.mark.parametrize("unlabelled", ["", "NA"])
+def test_public_rows_that_are_labelled_in_part_are_used(place, unlabelled):
+    table = place.table()
+    table.loc[np.arange(N) % 4 != 0, "ill"] = unlabelled
+    answer = ["--missing", f"ill={unlabelled}"] if unlabelled else []
+    if unlabelled:
+        assert_refused(place.new(table), "SPEC_INVALID", 13, "it has 'NA' (150 times): --missing 'ill=NA' takes")
+    found, anchor, said = place.drafted(table, *answer)
+    assert "has no entry in 150 of 200 rows" in found["labels"]["sentence"]
+    assert "200 rows" in said
+    assert "50 of them with targets" in said
+    assert (len(anchor.rows), len(anchor.target)) == (200, 50)
+    project = load_project(place.project)
+    assert (project.task.classes, project.sharing.labelled_by) == (("no", "yes"), "north")
+
+
+@pytest.mark.parametrize("entries", [[20240101, 20240102], np.arange(N) ** 2 // 2, np.arange(N) // 2 + 5])
+def test_record_numbers_and_days_are_asked_about(place, entries):
+    table = place.table(number=np.resize(entries, N))
+    assert_refused(place.new(table), "SPEC_INVALID", 13, "--without number leaves it out, --as number=number")
+    assert place.new(table, "--as", "number=number").exit_code == 0
+    assert place.column("number").kind == "number"
+
+
+def test_classes_in_two_spellings_are_asked_about(place):
+    table = place.table()
+    table.loc[:20, "ill"] = table.loc[:20, "ill"].str.title()
+    assert_refused(place.new(table), "SPEC_INVALID", 13, "write them alike, or give --keep")
+
+
+def test_an_audit_takes_public_rows_that_are_labelled_in_part(place, tmp_path):
+    table = place.table()
+    table.iloc[:80].to_csv(tmp_path / "own.csv", index=False)
+    anchor = place.table(seed=2).assign(dose=lambda found: found["dose"] + 0.005)
+    anchor.loc[np.arange(N) % 2 == 0, "ill"] = None
+    anchor.to_csv(tmp_path / "anchor.csv", index=False)
+    words = ("--target", "ill", "--time-budget", 1, "-q", "-o", tmp_path / "audit")
+    result = run("audit", tmp_path / "own.csv", tmp_path / "anchor.csv", *words)
+    assert result.exit_code == 0, result.output
+    assert "100 of 200 rows have a target; all rows are used without targets." in result.stderr
+
+
+LABELS = {"ward": {1.0: "north", 2.0: "south", 3.0: "east"}, "ill": {0.0: "no", 1.0: "yes"}}
+
+
+@pytest.mark.parametrize("suffix", ["sav", "dta"])
+def test_a_draft_and_a_check_by_files_of_statistics_programs(place, tmp_path, suffix):
+    """Codes with labels become categories, and entries that count as missing no numbers."""
+    rng = np.random.default_rng(0)
+    codes = {"ward": rng.integers(1, 4, N).astype(float), "ill": rng.integers(0, 2, N).astype(float)}
+    # At the middle of the doses, where nothing but the file tells that it is a gap.
+    doses = rng.choice([3.0, 4.5, 5.0, 5.5, 7.5], N)
+    table = pd.DataFrame({"age": rng.integers(20, 90, N), "dose": doses} | codes)
+    place.public = tmp_path / f"public.{suffix}"
+
+    def write(path, table):
+        if suffix == "sav":
+            pyreadstat.write_sav(table, path, variable_value_labels=LABELS, missing_ranges={"dose": [5.0]})
+        else:
+            pyreadstat.write_dta(table, path, variable_value_labels=LABELS)
+
+    table.to_csv = lambda path, **options: write(path, table)
+    result = place.new(table, "--positive", "1", "--json")
+    assert result.exit_code == 0, result.output
+    assert place.column("ward").categories == ("1", "2", "3")
+    assert load_project(place.project).task.classes == ("0", "1")
+    assert "'ward' is a category of codes: 1 = north, 2 = south, 3 = east" in result.stderr
+    assert place.seal().exit_code == 0
+    folder = tmp_path / "member"
+    run("party", "join", place.project, place.anchor, "-C", keys_of(place, folder))
+    write(tmp_path / f"own.{suffix}", table.iloc[:150])
+    table.iloc[:150].astype({"ward": int, "ill": int}).assign(
+        dose=table["dose"].where((table["dose"] != 5) | (suffix == "dta"))
+    ).to_csv(tmp_path / "own.csv", index=False)
+    shown = [run("party", "check", tmp_path / f"own.{kind}", "-C", folder, "--json") for kind in (suffix, "csv")]
+    summaries = [json.loads(each.stdout)["summary"] for each in shown]
+    assert summaries[0] == summaries[1]
+
+
+def keys_of(place, folder):
+    """Copy the keys of a party of the project into a folder of its own."""
+    shutil.copytree(place.members / "south", folder)
+    return folder

@@ -21,11 +21,14 @@ from datacollab.desk.party import PartyDesk, party_app
 from datacollab.desk.web import Commands, Session, bind_socket
 
 HOST = "127.0.0.1:8123"
+LOOPS = []
+"""The loop of events in which all browsers ask, once the tests have begun one."""
 
 
 def browser(app, session, **options):
     """A client that opened the link."""
     client = TestClient(app, base_url=session.origin, **options)
+    client.portal = next(iter(LOOPS), None)
     assert "The desk is open." in client.get(session.link).text
     return client
 

@@ -128,7 +128,7 @@ def test_rounds_are_for_studies(tmp_path):
 @pytest.mark.slow
 def test_a_remote_that_is_away_is_asked_again(tmp_path, monkeypatch):
     from datacollab import remote
-    from datacollab.cli import _following
+    from datacollab.cli import _remote_commands
     from datacollab.errors import ExchangeError
 
     world = new_world(tmp_path, n_rounds=2)
@@ -144,7 +144,7 @@ def test_a_remote_that_is_away_is_asked_again(tmp_path, monkeypatch):
         return pull(*args, **options)
 
     monkeypatch.setattr(remote, "pull", fail_first)
-    monkeypatch.setattr(_following.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(_remote_commands.time, "sleep", lambda seconds: None)
     result = done("party", "follow", world.table("north"), "-C", tmp_path / "north")
     assert "It is away. Trying again." in result.stderr
     assert len(calls) == 2

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datacollab.plugins import Code, add_codes
 
-__all__ = ["CODES"]
-
 CODES = {
     "KEY_UNKNOWN": Code(
         "keys",

@@ -7,8 +7,6 @@ from types import ModuleType
 
 from datacollab.errors import MissingExtraError
 
-__all__ = ["require"]
-
 
 def require(module: str, extra: str) -> ModuleType:
     """Import a dependency, or say which extra of this distribution brings it.

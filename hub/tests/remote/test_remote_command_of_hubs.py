@@ -117,8 +117,8 @@ def test_a_browser_is_led_to_the_hubs_pages_by_a_file_that_is_nobody_elses(mail,
         page = Path(unquote(urlsplit(address).path))
         opened.append((address, page.stat().st_mode & 0o777, page.read_text(), page))
 
-    monkeypatch.setattr("datacollab_hub.commands._dashboard.webbrowser.open", look)
-    monkeypatch.setattr("datacollab_hub.commands._dashboard.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("datacollab_hub.commands._members.webbrowser.open", look)
+    monkeypatch.setattr("datacollab_hub.commands._members.time.sleep", lambda seconds: None)
     said = run("remote", "dashboard", "-C", a).stdout
     ((address, mode, text, page),) = opened
     secret = "s" * 43
@@ -130,7 +130,7 @@ def test_a_browser_is_led_to_the_hubs_pages_by_a_file_that_is_nobody_elses(mail,
 
 
 def test_the_link_is_printed_where_no_browser_is_wanted(mail, hub, monkeypatch):
-    monkeypatch.setattr("datacollab_hub.commands._dashboard.webbrowser.open", lambda address: pytest.fail("opened"))
+    monkeypatch.setattr("datacollab_hub.commands._members.webbrowser.open", lambda address: pytest.fail("opened"))
     a = mail.root / "a"
     wanted = f"https://hub.example/session/{'s' * 43}"
     assert wanted in run("remote", "dashboard", "--no-browser", "-C", a).stdout

@@ -1,7 +1,6 @@
 """What parties and analyst agree on: the project, its file, a first draft of it, and the sealed anchor."""
 
-from ._draft import draft_project
-from ._draft_options import DraftOptions
+from ._draft import DraftOptions, draft_project
 from ._project import AnchorRecipe, Project, is_device_name, project_content, usual_components
 from ._project_description import anchor_lines, column_rows, project_changes, rules_line, sharing_lines, task_lines
 from ._project_file import (

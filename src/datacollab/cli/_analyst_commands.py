@@ -20,9 +20,9 @@ from ..steps.analyst import (
     effect_of,
 )
 from ._command import WorkFolder, load_key, sending
-from ._following import follow_rounds
 from ._output import Report, show_rows
 from ._progress import shown_progress
+from ._remote_commands import follow_rounds
 
 _MOST_SHOWN = 5
 """Candidates in the table; --json has all."""

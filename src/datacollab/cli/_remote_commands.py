@@ -1,10 +1,11 @@
-"""``datacollab remote``: files to a hub or a folder that all reach, and from it."""
+"""``datacollab remote``: files to a hub or a folder that all reach, and from it; and following rounds, unattended."""
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from .. import remote as remotes
 from ..errors import ExchangeError
 from ..folder.log import AuditLog, locked
 from ._command import WorkFolder, folder_words, opened, working
-from ._output import Report, warn
+from ._output import KeptReport, Report, warn
 from ._progress import shown_progress
 
 _PATIENCE = 10.0
@@ -244,3 +245,56 @@ def _show_status(place: remotes.RemotePlace, state: remotes.RemoteStatus, report
     if state.deadline:
         clock = f", and it is {state.now} there" if state.now else ""
         report.line(f"deadline: {state.deadline}{clock}")
+
+
+_SHORTEST = 1.0
+_LONGEST = 60.0
+"""Seconds between two looks: few while files come, more while nothing does."""
+_LONGER = 1.3
+
+
+def follow_rounds(report: Report, folder: WorkFolder, remote: str | None, take: Callable[[Path], bool]) -> None:
+    """Fetch files, have them taken, and send the outcome, until `take`, called with the inbox, says that all is done.
+
+    A remote that cannot be reached is asked again later; all other errors end it, as nobody is there to decide.
+    """
+    wait = _SHORTEST
+    while True:
+        moved = _carry(report, folder, remote, _fetch)
+        is_done = take(folder.path / "inbox")
+        moved |= _carry(report, folder, remote, _send)
+        if is_done:
+            return
+        wait = _SHORTEST if moved else min(_LONGER * wait, _LONGEST)
+        time.sleep(wait)
+
+
+def _fetch(quiet: Report, folder: WorkFolder, remote: str | None) -> list[str]:
+    pull(quiet, folder, remote)
+    return [f"{path}: came" for path in quiet.facts["came"]]
+
+
+def _send(quiet: Report, folder: WorkFolder, remote: str | None) -> list[str]:
+    push(quiet, folder, None, remote)
+    # Files of others that are refused may be mended by these; one of one's own is not.
+    for error in quiet.facts["refused"].values():
+        raise ExchangeError(error["code"], error["message"])
+    return [f"{path}: sent" for path in quiet.facts["sent"]]
+
+
+def _carry(
+    report: Report, folder: WorkFolder, remote: str | None, carry: Callable[[Report, WorkFolder, str | None], list[str]]
+) -> bool:
+    """Carry files one way, say which, and return whether there were any."""
+    # The lines of the commands would come again with each look.
+    quiet = KeptReport()
+    try:
+        lines = carry(quiet, folder, remote)
+    except ExchangeError as error:
+        if error.code != "REMOTE_UNREACHABLE":
+            raise
+        report.note(f"{error} Trying again.")
+        return False
+    for line in lines:
+        report.line(line)
+    return bool(lines)

@@ -114,13 +114,7 @@ def draft(table: Any, **wishes: Any) -> Project:
     """Return a project for its columns and its task, as `draft_project` guesses them; nobody keeps the keys."""
     a, b, analyst = (KeyPair.generate().public for _ in range(3))
     return draft_project(
-        table,
-        name="trial",
-        purpose="A trial.",
-        owner=a,
-        analyst=analyst,
-        parties={"a": a, "b": b},
-        **wishes,
+        table, name="trial", purpose="A trial.", owner=a, analyst=analyst, parties={"a": a, "b": b}, **wishes
     )
 
 

@@ -9,9 +9,8 @@ import typer
 
 from datacollab.cli.kit import group_of
 
-from ._dashboard import dashboard
 from ._hub import app
-from ._members import approve, invite, join, open_, requests
+from ._members import approve, dashboard, invite, join, open_, requests
 
 __all__ = ["register"]
 

@@ -24,11 +24,8 @@ from typer import Option
 from datacollab.cli.kit import one_line_errors
 
 from .._require import require
-from ._dashboard import leading_page
-from ._options import hub_of
+from ._members import hub_of, leading_page
 from ._stage import Stage, Step
-
-__all__ = ["demo", "play_hub"]
 
 PARTIES = ("hospital-a", "hospital-b", "hospital-c", "hospital-d", "hospital-e")
 OWNER, *OTHERS = PARTIES

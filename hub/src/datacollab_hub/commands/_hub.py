@@ -19,7 +19,6 @@ from ._demo import demo
 if TYPE_CHECKING:
     from ..store import Store
 
-__all__ = ["app"]
 
 app = group("The hub: a mailbox for signed files of many projects; it opens none of them.")
 database_app = group("The hub's database: which version it is of.")
@@ -51,15 +50,7 @@ Blobs = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
-_NEEDED = (
-    "fastapi",
-    "uvicorn",
-    "sqlalchemy",
-    "alembic",
-    "fsspec",
-    "jinja2",
-    "prometheus_client",
-)
+_NEEDED = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "fsspec", "jinja2", "prometheus_client")
 _KIB = 2**10
 _MIB = 2**20
 _GIB = 2**30

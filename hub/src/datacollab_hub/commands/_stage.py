@@ -16,8 +16,6 @@ from typing import IO, Any
 
 import typer
 
-__all__ = ["Stage", "Step"]
-
 # Not every system has all three.
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _GRACE = 10.0

@@ -10,10 +10,7 @@ from fastapi import Response
 from .. import service
 from ..rules import KINDS, check_sha256, not_found
 from ..service import Member
-from ._showing import show
 from ._visit import Visiting, new_router
-
-__all__ = ["ROUTER", "names_of"]
 
 ROUTER = new_router()
 KIND_WORDS = {
@@ -33,10 +30,8 @@ def list_files(visit: Visiting, project: str) -> Response:
     """Those that the key that signed in may see."""
     names = names_of(service.project_members(visit.hub, project))
     files = service.list_files(visit.hub, visit.person, project)
-    return show(
+    return visit.show(
         "files.html",
-        visit.hub,
-        visit,
         project=service.project_status(visit.hub, visit.person, project),
         here="files",
         files=sorted(files, key=lambda each: -each["received"]),
@@ -55,10 +50,8 @@ def file(visit: Visiting, project: str, sha256: str) -> Response:
         raise not_found()
     # The last one that came, where it was withdrawn and sent again.
     found: Mapping[str, Any] = files[-1]
-    return show(
+    return visit.show(
         "file.html",
-        visit.hub,
-        visit,
         project=service.project_status(visit.hub, visit.person, project),
         here="files",
         file=found,

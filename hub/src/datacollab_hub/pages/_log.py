@@ -15,10 +15,7 @@ from .. import service
 from ..requests import LOG_START, check_hub_log
 from ..service import Hub
 from ._files import KIND_WORDS, names_of
-from ._showing import show
 from ._visit import Visiting, new_router
-
-__all__ = ["ROUTER"]
 
 ROUTER = new_router()
 _ON_A_PAGE = 50
@@ -32,7 +29,6 @@ class _Read:
     ----------
     entries : list of dict
         Those of one page.
-    n_entries : int
     head : str
         Digest of the last one.
     broken : str or None
@@ -63,10 +59,8 @@ def log(visit: Visiting, project: str, after: Annotated[int | None, Query(ge=0, 
     names = names_of(service.project_members(visit.hub, project))
     # Links lead to these alone: the log names files that not every reader may see.
     seen = {file["sha256"] for file in service.list_files(visit.hub, visit.person, project)}
-    return show(
+    return visit.show(
         "log.html",
-        visit.hub,
-        visit,
         project=status,
         here="log",
         read=read,

@@ -12,10 +12,7 @@ from fastapi import Response
 from .. import service
 from ..rules import Role
 from ..service import Member
-from ._showing import show
 from ._visit import Visit, Visiting, new_router
-
-__all__ = ["ROUTER"]
 
 ROUTER = new_router()
 
@@ -26,10 +23,6 @@ class _Shown:
 
     Attributes
     ----------
-    name : str
-    roles : tuple of str
-    fingerprint : str
-    is_you : bool
     shared : bool or None
         Of a party, whether its share is here; None where nobody waits for one.
     """
@@ -44,7 +37,7 @@ class _Shown:
 @ROUTER.get("/")
 def own_projects(visit: Visiting) -> Response:
     """Projects of the key that signed in."""
-    return show("projects.html", visit.hub, visit, projects=service.own_projects(visit.hub, visit.person))
+    return visit.show("projects.html", projects=service.own_projects(visit.hub, visit.person))
 
 
 @ROUTER.get("/projects/{project}")
@@ -52,10 +45,8 @@ def overview(visit: Visiting, project: str) -> Response:
     """Show how a project stands, and the reader's next steps."""
     status = service.project_status(visit.hub, visit.person, project)
     members = service.project_members(visit.hub, project)
-    return show(
+    return visit.show(
         "overview.html",
-        visit.hub,
-        visit,
         project=status,
         here="overview",
         members=_show(members, status, visit),
@@ -68,10 +59,8 @@ def overview(visit: Visiting, project: str) -> Response:
 @ROUTER.get("/projects/{project}/requests")
 def waiting_keys(visit: Visiting, project: str) -> Response:
     """Keys that were presented, for the owner."""
-    return show(
+    return visit.show(
         "requests.html",
-        visit.hub,
-        visit,
         project=service.project_status(visit.hub, visit.person, project),
         here="requests",
         requests=service.waiting_keys(visit.hub, project),

@@ -17,11 +17,7 @@ from datacollab.look import STYLE
 
 from .. import service
 from ..service import Hub
-from ._cookie import check_origin, clear_cookie, cookie_of, give_cookie
-from ._showing import show
-from ._visit import Visiting, new_router, page_route
-
-__all__ = ["ROUTER"]
+from ._visit import Visiting, check_origin, clear_cookie, cookie_of, give_cookie, new_router, page_route, show
 
 ROUTER = new_router()
 _OWN_STYLE = Path(__file__).parent / "static" / "hub.css"

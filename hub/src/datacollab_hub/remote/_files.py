@@ -11,8 +11,6 @@ from datacollab.remote import Entry, Parcel, Tell
 
 from ._http import HubClient, Interrupted
 
-__all__ = ["PIECE", "download", "upload"]
-
 PIECE = 4 * 2**20
 """Most bytes of one request, as hubs take them."""
 
@@ -23,12 +21,7 @@ _PART = 2**16
 
 
 def upload(client: HubClient, project: str, parcel: Parcel, *, tell: Tell) -> None:
-    """Send a file in pieces; the hub says each time how much it has.
-
-    Raises
-    ------
-    ExchangeError
-    """
+    """Send a file in pieces; the hub says each time how much it has."""
     failed = 0
     furthest = -1
     most = parcel.size
@@ -84,12 +77,7 @@ def _begin(client: HubClient, project: str, parcel: Parcel) -> tuple[str, int] |
 
 
 def download(client: HubClient, project: str, entry: Entry, part: Path, *, tell: Tell) -> None:
-    """Write the rest of a file after the beginning that `part` holds.
-
-    Raises
-    ------
-    ExchangeError
-    """
+    """Write the rest of a file after the beginning that `part` holds."""
     failed = 0
     furthest = part.stat().st_size if part.exists() else 0
     while True:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
+import re
 import ssl
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,10 +20,70 @@ from datacollab.errors import ExchangeError
 from datacollab.plugins import all_codes
 
 from ..requests import sign_request
-from ._retrying import AGAIN, Patience
-from ._words import harmless
 
-__all__ = ["Answer", "HubClient", "Interrupted", "RefusedByHubError"]
+# Whatever Python or a terminal takes for the end of a line.
+_ENDS = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]+")
+# Control characters, and those that turn the direction of writing.
+_STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def harmless(value: Any) -> Any:
+    r"""A value of JSON with all its texts, keys too, on a line each and without letters that steer.
+
+    Examples
+    --------
+    >>> harmless({"message": "in\nvain\x1b[2J", "n": [1, None]}) == {"message": "in vain\ufffd[2J", "n": [1, None]}
+    True
+    """
+    if isinstance(value, str):
+        return _STEERING.sub("\N{REPLACEMENT CHARACTER}", _ENDS.sub(" ", value))
+    if isinstance(value, list):
+        return [harmless(each) for each in value]
+    if isinstance(value, dict):
+        return {harmless(key): harmless(each) for key, each in value.items()}
+    return value
+
+
+AGAIN = frozenset({408, 429, 502, 503, 504})
+"""Statuses of answers that may be others a little later."""
+
+# Seconds of one pause, whatever a hub asks for.
+_LONGEST = 60.0
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Waits twice as long each time, and somewhat at random, so that many who wait do not come back at once.
+
+    Attributes
+    ----------
+    attempts : int
+        How often something is tried in all.
+    first : float
+        Seconds to wait after the first failure.
+    """
+
+    # Seven attempts last half a minute together, in which a hub can be begun anew.
+    attempts: int = 7
+    first: float = 0.5
+    sleep: Callable[[float], None] = time.sleep
+
+    def wait(self, n_failed: int, wanted: str | None = None) -> None:
+        """Wait after so many failures.
+
+        Parameters
+        ----------
+        n_failed : int
+            One or more.
+        wanted : str, optional
+            Seconds that the hub asks for.
+        """
+        seconds = self.first * 2.0 ** (n_failed - 1) * random.uniform(0.5, 1.0)
+        # Retry-After may be a date too (RFC 9110, section 10.2.3), and then counts for nothing.
+        if wanted is not None and wanted.isdecimal() and len(wanted) < 6:
+            seconds = max(seconds, float(wanted))
+        self.sleep(min(seconds, _LONGEST))
+
 
 # Bytes of an answer in JSON; files are streamed, and end at the size that was listed.
 _MOST_ANSWER = 16 * 2**20
@@ -68,9 +131,6 @@ class Answer:
 
     Attributes
     ----------
-    status : int
-    headers : mapping of str to str
-    data : bytes
     what : str
         Whom an error names.
     """
@@ -134,13 +194,7 @@ class HubClient:
     """
 
     def __init__(
-        self,
-        url: str,
-        key: KeyPair,
-        *,
-        ca: Path | None = None,
-        patience: Patience | None = None,
-        transport: Any = None,
+        self, url: str, key: KeyPair, *, ca: Path | None = None, patience: Patience | None = None, transport: Any = None
     ) -> None:
         # Loaded here: whoever only asks for help waits for nothing.
         import httpx
@@ -195,12 +249,7 @@ class HubClient:
                 self.wait(failed, interrupted)
 
     def once_or_refused(self, method: str, path: str, *, json: object, ok: tuple[int, ...]) -> Answer:
-        """Ask once, and not again where the network fails: the hub would carry the request out twice.
-
-        Raises
-        ------
-        ExchangeError
-        """
+        """Ask once, and not again where the network fails: the hub would carry the request out twice."""
         try:
             return self.once(method, path, json=json, ok=ok)
         except Interrupted as interrupted:

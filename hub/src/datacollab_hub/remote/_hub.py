@@ -7,19 +7,28 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from datacollab.agreement import Project
 from datacollab.bundle import KeyPair
 from datacollab.errors import ExchangeError
-from datacollab.remote import KINDS, Entry, Kept, MemberFolder, Parcel, Remote, RemoteStatus, Tell, silent
+from datacollab.remote import (
+    KINDS,
+    Entry,
+    Kept,
+    MemberFolder,
+    Parcel,
+    Remote,
+    RemoteKind,
+    RemoteStatus,
+    Tell,
+    invalid,
+    silent,
+)
 
 from ._files import download, upload
-from ._http import HubClient, RefusedByHubError
-from ._log import continue_log
-from ._retrying import Patience
-from ._withheld import check_given
-
-__all__ = ["HubRemote"]
+from ._http import HubClient, Patience, RefusedByHubError
+from ._log import check_given, continue_log
 
 # What a hub says becomes part of addresses and of files' names.
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -219,11 +228,7 @@ def _check_told(status: RemoteStatus, project: Project, url: str) -> None:
     deadline = None
     if project.deadline is not None:
         deadline = project.deadline.isoformat()
-    agreed = {
-        "deadline": deadline,
-        "quorum": project.fewest_parties,
-        "revision": project.revision,
-    }
+    agreed = {"deadline": deadline, "quorum": project.fewest_parties, "revision": project.revision}
     others = [name for name, value in agreed.items() if getattr(status, name) != value]
     if others:
         raise ExchangeError(
@@ -260,3 +265,41 @@ def _entry(said: Any, folder: MemberFolder) -> Entry | None:
     if named is None:
         return entry
     return replace(entry, recipient=named.fingerprint)
+
+
+# What is sent to these leaves no machine, so that nobody reads along.
+_HOSTS_OF_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
+
+
+class HubKind(RemoteKind):
+    """Remotes at ``https://...``; on this machine alone, at ``http://...`` too."""
+
+    def check(self, url: str, project: str | None) -> None:
+        """As of `RemoteKind`.
+
+        Raises
+        ------
+        ExchangeError
+            REMOTE_INVALID.
+        """
+        parts = urlsplit(url)
+        if project is not None and not _PROJECT.fullmatch(project):
+            raise invalid(f"the project of {url} is no 32 hexadecimal letters")
+        # A name or password in the address would end in notes and in errors.
+        if not parts.hostname or parts.query or parts.fragment or parts.username:
+            raise invalid("a hub's URL is https:// and the name of a machine, perhaps a port and a path")
+        if parts.scheme == "http" and parts.hostname not in _HOSTS_OF_THIS_MACHINE:
+            raise invalid(f"{url} is not encrypted on its way; https:// is wanted")
+
+    def open(
+        self,
+        url: str,
+        key: Callable[[], KeyPair],
+        *,
+        project: str | None,
+        ca: Path | None,
+        found: Callable[[str], None],
+        **options: Any,
+    ) -> HubRemote:
+        """As of `RemoteKind`; further options are those of `HubRemote`."""
+        return HubRemote(url, key(), project, ca=ca, found=found, **options)

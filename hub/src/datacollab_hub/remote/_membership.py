@@ -13,8 +13,6 @@ from datacollab.remote import invalid
 
 from ._http import HubClient
 
-__all__ = ["ROLES", "Asked", "Link", "answer_request", "browser_link", "invite", "join", "open_project", "requests_of"]
-
 # A hub may stand below a path, behind a proxy.
 _PATH = re.compile(r"((?:/[A-Za-z0-9._~-]+)*)/v1/projects/([0-9a-f]{32})/join")
 _SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
@@ -29,8 +27,6 @@ class Link:
     ----------
     url : str
         Of the hub.
-    project : str
-    secret : str
     """
 
     url: str
@@ -86,12 +82,7 @@ class Asked:
 
 
 def open_project(client: HubClient, name: str) -> str:
-    """Open a room at a hub; its name there is returned.
-
-    Raises
-    ------
-    ExchangeError
-    """
+    """Open a room at a hub; its name there is returned."""
     # Once: asked again after a lost answer, the hub would open a second one.
     answer = client.once_or_refused("POST", "/v1/projects", json={"name": name}, ok=(201,))
     project = answer.field("project", str)
@@ -101,12 +92,7 @@ def open_project(client: HubClient, name: str) -> str:
 
 
 def invite(client: HubClient, project: str, name: str, role: str, days: int) -> str:
-    """An invitation's link, which is a secret until it was used.
-
-    Raises
-    ------
-    ExchangeError
-    """
+    """An invitation's link, which is a secret until it was used."""
     said = {"name": name, "role": role, "days": days}
     answer = client.once_or_refused("POST", f"/v1/projects/{project}/invitations", json=said, ok=(201,))
     link = Link.of(answer.field("link", str))
@@ -121,12 +107,7 @@ def invite(client: HubClient, project: str, name: str, role: str, days: int) -> 
 
 
 def join(client: HubClient, link: Link, key: KeyPair, card: str | None = None) -> None:
-    """Ask to join, with the public key, its proof, and the card of a mask key if there is one.
-
-    Raises
-    ------
-    ExchangeError
-    """
+    """Ask to join, with the public key, its proof, and the card of a mask key if there is one."""
     text = key_with_proof(key)
     if card is not None:
         text += f"{card}\n"
@@ -135,12 +116,7 @@ def join(client: HubClient, link: Link, key: KeyPair, card: str | None = None) -
 
 
 def browser_link(client: HubClient) -> str:
-    """A link that signs a browser in with this key, once and within two minutes; a secret until then.
-
-    Raises
-    ------
-    ExchangeError
-    """
+    """A link that signs a browser in with this key, once and within two minutes; a secret until then."""
     answer = client.once_or_refused("POST", "/v1/sessions", json={}, ok=(201,))
     secret = answer.field("link", str).rpartition("/session/")[2]
     if not re.fullmatch("[A-Za-z0-9_-]{22,200}", secret):
@@ -150,23 +126,13 @@ def browser_link(client: HubClient) -> str:
 
 
 def requests_of(client: HubClient, project: str) -> list[Asked]:
-    """Who asks to join; a key without its owner's proof is refused.
-
-    Raises
-    ------
-    ExchangeError
-    """
+    """Who asks to join; a key without its owner's proof is refused."""
     answer = client.ask("GET", f"/v1/projects/{project}/requests")
     return [_ask(each, answer.what) for each in answer.field("requests", list)]
 
 
 def answer_request(client: HubClient, project: str, fingerprint: str, approve: bool) -> None:
-    """Let somebody in, or not.
-
-    Raises
-    ------
-    ExchangeError
-    """
+    """Let somebody in, or not."""
     client.ask("POST", f"/v1/projects/{project}/requests/{fingerprint}", json={"approve": approve}, ok=(200, 201, 204))
 
 

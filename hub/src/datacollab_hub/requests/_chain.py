@@ -8,8 +8,6 @@ from typing import Any
 from datacollab.errors import ExchangeError
 from datacollab.folder.log import CHAIN_START, Chain
 
-__all__ = ["LOG_START", "check_hub_log", "hub_entry"]
-
 LOG_START = CHAIN_START
 """What the first entry names as the one before it."""
 

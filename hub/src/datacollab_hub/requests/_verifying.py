@@ -11,9 +11,7 @@ from typing import Any
 from datacollab.bundle import PublicKey
 from datacollab.errors import ExchangeError
 
-from ._message import CLOCK_WINDOW, DIGEST, TAG, Message, parts_to_sign, signatures
-
-__all__ = ["Verified", "check_body", "check_signed", "verify_head", "verify_request"]
+from ._signing import CLOCK_WINDOW, DIGEST, TAG, Message, parts_to_sign, signatures
 
 # From 128 bits on, as `sign_request` draws it, to the most that the hub's column holds.
 _NONCE = re.compile(r"[A-Za-z0-9_-]{22,64}")
@@ -31,7 +29,6 @@ class Verified:
 
     Attributes
     ----------
-    key : PublicKey
     created : int
         When it was signed by its maker's clock, in seconds since 1970.
     nonce : str
@@ -47,12 +44,7 @@ class Verified:
 
 
 def verify_request(
-    method: str,
-    url: str,
-    headers: Mapping[str, str],
-    body: bytes,
-    keys: Callable[[str], PublicKey | None],
-    now: float,
+    method: str, url: str, headers: Mapping[str, str], body: bytes, keys: Callable[[str], PublicKey | None], now: float
 ) -> Verified:
     """Check who made a request, and that it is as they made it: `verify_head` and `check_body` together.
 

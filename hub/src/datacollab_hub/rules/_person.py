@@ -1,13 +1,13 @@
-"""The person who asks: a key, and its roles in a project."""
+"""The person who asks: a key, its roles in a project, and roles that go together."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from datacollab.bundle import PublicKey
-
-__all__ = ["MEMBERS", "Person", "Role"]
+from datacollab.errors import ExchangeError
 
 
 class Role(StrEnum):
@@ -33,7 +33,6 @@ class Person:
 
     Attributes
     ----------
-    key : PublicKey
     roles : frozenset of Role
         Of the hub, and of the project that the request names, where it names one.
     """
@@ -51,3 +50,24 @@ class Person:
         """Whether it has a role in the project."""
         # Roles on the hub, as that of an opener, give nobody a place in a project.
         return bool(self.roles & MEMBERS)
+
+
+def check_invited(role: Role, roles: Collection[Role]) -> None:
+    """Refuse a role that does not go together with those that a key has in the project.
+
+    An owner may be a party; all else excludes one another: the analyst must know neither the anchor nor how large it
+    is, and an auditor sees all others' files.
+
+    Raises
+    ------
+    ExchangeError
+        ``NOT_ALLOWED``.
+    """
+    # The one pair of roles that a key may have: owners often bring rows too.
+    together = {Role.OWNER, Role.PARTY}
+    if roles and not {role, *roles} <= together and {*roles} != {role}:
+        raise ExchangeError(
+            "NOT_ALLOWED",
+            f"A key that is {' and '.join(sorted(roles))} of the project cannot be its {role} too. Join with another "
+            "key.",
+        )

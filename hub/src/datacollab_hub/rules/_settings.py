@@ -7,8 +7,6 @@ from urllib.parse import urlsplit
 
 from datacollab.errors import ExchangeError
 
-__all__ = ["Settings"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:

@@ -11,18 +11,9 @@ from sqlalchemy import Connection
 from datacollab.errors import ExchangeError
 
 from ..rules import Person, check_sha256, may_fetch, may_see, not_found
-from ..store import (
-    FileRow,
-    ProjectRow,
-    add_fetch,
-    append_log,
-    file_row,
-    withdraw_file,
-)
+from ..store import FileRow, ProjectRow, add_fetch, append_log, file_row, withdraw_file
 from ._hub import Hub, the_project
 from ._views import facts_of
-
-__all__ = ["Fetched", "fetch", "list_files", "note_fetched", "read_pieces", "withdraw"]
 
 
 @dataclass(frozen=True)
@@ -31,8 +22,6 @@ class Fetched:
 
     Attributes
     ----------
-    id, size : int
-    sha256, blob : str
     is_senders : bool
         Whether it is the sender who reads it.
     """

@@ -1,9 +1,11 @@
-"""A hub: its store, its operator's settings, and its clock."""
+"""A hub: its store, its operator's settings, its clock, and the uploads that are being ended."""
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
@@ -12,10 +14,36 @@ from datacollab.errors import ExchangeError
 
 from ..rules import Settings, check_id, not_found
 from ..store import ProjectRow, Store, project_row
-from ._claims import Claims
 from ._views import Views
 
-__all__ = ["Hub", "require_agreement", "the_project"]
+
+class Claims:
+    """One request at a time for each upload; others are told to ask again, as finishing reads all of a file."""
+
+    def __init__(self) -> None:
+        # In memory, so of this process alone; between processes the database decides, which drops an upload once.
+        self._held: set[str] = set()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def of(self, upload: str) -> Iterator[None]:
+        """Hold an upload.
+
+        Raises
+        ------
+        ExchangeError
+            ``BUSY``.
+        """
+        with self._lock:
+            # Refused and not made to wait: a thread that waits answers nobody.
+            if upload in self._held:
+                raise ExchangeError("BUSY", "Another request is just completing this upload. Ask again in a moment.")
+            self._held.add(upload)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._held.remove(upload)
 
 
 @dataclass(frozen=True)
@@ -24,8 +52,6 @@ class Hub:
 
     Attributes
     ----------
-    store : Store
-    settings : Settings
     clock : callable
         Seconds since 1970.
     claims : Claims

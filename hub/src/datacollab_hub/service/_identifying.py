@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 from datacollab.bundle import PublicKey
 
-from ..requests import CLOCK_WINDOW, Verified, check_body, check_signed, verify_head, verify_request
+from ..requests import CLOCK_WINDOW, Verified, check_body, verify_head, verify_request
 from ..rules import Person, Role
 from ..store import Standing, has_invitation, remember_nonce, standing_of
 from ._hub import Hub
 from ._joining import invitation_invalid
 from ._seen import Seen
-
-__all__ = ["Head", "Identified", "check_signed", "identify", "identify_invited"]
 
 # Methods that are safe by RFC 9110, section 9.2.1.
 _READING = ("GET", "HEAD")
@@ -26,10 +24,8 @@ class Head:
 
     Attributes
     ----------
-    method : str
     target : str
         Path and query.
-    headers : mapping of str to str
     project : str or None
         The project that the request is about.
     """
@@ -46,7 +42,6 @@ class Identified:
 
     Attributes
     ----------
-    person : Person
     verified : Verified
         The request that they signed.
     """

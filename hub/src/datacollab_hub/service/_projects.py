@@ -1,4 +1,4 @@
-"""Opening projects, their project file, and how they stand."""
+"""Opening projects, their members and project files, then and now, and how they stand."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from datacollab.errors import ExchangeError
 
 from ..rules import MEMBERS, Person, check_follows, check_name, not_found
 from ..store import (
+    AgreementRow,
     Member,
     ProjectRow,
-    add_agreement,
     add_key,
+    agreement_text,
+    agreements_of,
     append_log,
     count_owned,
     log_entries,
@@ -33,17 +35,6 @@ from ..store import (
     set_agreement,
 )
 from ._hub import Hub, require_agreement, the_project
-
-__all__ = [
-    "agreement_of",
-    "open_project",
-    "own_projects",
-    "owner_of",
-    "project_log",
-    "project_status",
-    "put_agreement",
-    "read_agreement",
-]
 
 _LAST_REVISION = 2**31 - 1
 """What a column of numbers holds in PostgreSQL."""
@@ -86,13 +77,7 @@ def _show(connection: Connection, project: str, person: Person) -> dict[str, Any
 
 
 def _describe(row: ProjectRow, roles: Collection[str]) -> dict[str, Any]:
-    return {
-        "project": row.id,
-        "name": row.name,
-        "roles": sorted(roles),
-        "revision": row.revision,
-        "digest": row.digest,
-    }
+    return {"project": row.id, "name": row.name, "roles": sorted(roles), "revision": row.revision, "digest": row.digest}
 
 
 def put_agreement(hub: Hub, person: Person, project: str, data: bytes) -> tuple[bool, dict[str, Any]]:
@@ -184,8 +169,8 @@ def _replace(hub: Hub, connection: Connection, row: ProjectRow, said: Project, d
         revision=said.revision,
         deadline=said.deadline,
         quorum=said.fewest_parties,
+        now=hub.clock(),
     )
-    add_agreement(connection, row.id, revision=said.revision, digest=said.digest, agreement=data, now=hub.clock())
 
 
 def agreement_of(hub: Hub, project: str) -> bytes:
@@ -224,3 +209,42 @@ def project_log(hub: Hub, project: str, after: int) -> list[dict[str, Any]]:
     with hub.store.reading() as connection:
         the_project(connection, project)
         return log_entries(connection, project, after)
+
+
+def project_members(hub: Hub, project: str) -> list[Member]:
+    """All of them: every member may read the project file, which names them, and the log, which names auditors."""
+    with hub.store.reading() as connection:
+        return members_of(connection, the_project(connection, project).id)
+
+
+def project_revisions(hub: Hub, project: str) -> list[AgreementRow]:
+    """Project files that the hub has, the first one first."""
+    with hub.store.reading() as connection:
+        return agreements_of(connection, the_project(connection, project).id)
+
+
+def read_agreed_project(hub: Hub, project: str, revision: int | None = None) -> tuple[Project, bytes]:
+    """A project file, its signature verified once more, and its very bytes.
+
+    Parameters
+    ----------
+    hub : Hub
+    project : str
+    revision : int, optional
+        The one that holds, by default.
+
+    Raises
+    ------
+    ExchangeError
+        ``AGREEMENT_MISSING``, ``NOT_FOUND``, and as `read_project`.
+    """
+    with hub.store.reading() as connection:
+        row = the_project(connection, project)
+        require_agreement(row)
+        data = row.agreement
+        if revision is not None:
+            data = agreement_text(connection, row.id, revision)
+    if data is None:
+        raise not_found()
+    # Verified each time it is read: whoever can write to the database could have changed it.
+    return read_agreement(data), data

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from datacollab.errors import ExchangeError
 
-__all__ = ["Seen"]
-
 # Seconds' worth of requests that may come at once: a command asks several times in a row.
 _BURST = 4
 # Seconds that a process waits for the others' turns at the file.

@@ -14,8 +14,6 @@ from sqlalchemy import Connection
 from ..rules import FileFacts, Role, check_id, not_found
 from ..store import FileRow, Member, ProjectRow, fetches_of, files_of, log_head, members_of, project_row
 
-__all__ = ["View", "Views", "facts_of"]
-
 # Some tens of megabytes of memory; what was not asked for longest goes first.
 _MOST_ROWS = 100_000
 
@@ -33,9 +31,6 @@ class View:
         Number and digest of the entry.
     row : ProjectRow
         Without the project file.
-    members : list of Member
-    files : list of FileRow
-    fetches : dict of int to dict
     """
 
     head: tuple[int, str]

@@ -15,12 +15,9 @@ from sqlalchemy import Connection, func, insert, select, text
 from datacollab.bundle import canonical_json, parse_json, write_atomically
 from datacollab.errors import ExchangeError
 
-from ._migrating import check_current, newest
-from ._pairing import pair_anew
+from ._database import check_current, newest
 from ._schema import METADATA, files, keys, log, projects
-from ._store import Store
-
-__all__ = ["backup", "restore"]
+from ._store import Store, pair_anew
 
 _ROWS = "database.jsonl"
 _LEFT_OUT = ("hub", "uploads", "chunks", "sessions", "browsers")

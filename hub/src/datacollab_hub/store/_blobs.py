@@ -17,8 +17,6 @@ from fsspec.implementations.local import LocalFileSystem
 
 from datacollab.errors import DataCollabError
 
-__all__ = ["Blobs"]
-
 # Memory for each reader; smaller pieces cost more calls than they save.
 _PIECE = 2**20
 # No blob by its name, so that no sweep takes it.

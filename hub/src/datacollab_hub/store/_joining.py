@@ -1,4 +1,4 @@
-"""Invitations, and keys that wait to be approved."""
+"""Invitations, keys that wait to be approved, and browsers that are signed in."""
 
 from __future__ import annotations
 
@@ -8,19 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, delete, insert, or_, select, update
 
-from ._schema import invitations, requests, sessions
-
-__all__ = [
-    "JoinRequest",
-    "add_request",
-    "decide_request",
-    "has_invitation",
-    "join_requests",
-    "new_invitation",
-    "new_session",
-    "redeem_session",
-    "use_invitation",
-]
+from ._schema import browsers, invitations, requests, sessions
 
 
 @dataclass(frozen=True)
@@ -36,8 +24,8 @@ class JoinRequest:
 
 
 def _hash(secret: str) -> str:
-    # Fast and without salt, as nobody guesses 256 random bits.
-    return hashlib.sha256(secret.encode()).hexdigest()
+    # Fast and without salt, as nobody guesses 256 random bits; a cookie may be anything that somebody sent.
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def new_invitation(connection: Connection, project: str, *, name: str, role: str, expires: float) -> str:
@@ -125,3 +113,35 @@ def redeem_session(connection: Connection, secret: str, now: float) -> str | Non
     where = (sessions.c.secret_sha256 == _hash(secret), sessions.c.expires >= int(now))
     # Read and deleted by one statement: of two that open the link at once, one is let in.
     return connection.execute(delete(sessions).where(*where).returning(sessions.c.fingerprint)).scalar()
+
+
+def new_browser(connection: Connection, fingerprint: str, now: float, expires: float) -> str:
+    """Let a browser in; its cookie, which is drawn anew and kept by its hash alone."""
+    # 256 random bits; a copy of the database signs nobody in.
+    cookie = secrets.token_urlsafe(32)
+    # Expired ones go on the way, so that nothing has to wake for them.
+    connection.execute(delete(browsers).where(browsers.c.expires < int(now)))
+    values = {"cookie_sha256": _hash(cookie), "fingerprint": fingerprint, "expires": int(expires)}
+    connection.execute(insert(browsers).values(**values))
+    return cookie
+
+
+def browser_key(connection: Connection, cookie: str, now: float) -> str | None:
+    """Fingerprint of whoever signed the browser in; None where none did, or too long ago."""
+    query = select(browsers.c.fingerprint).where(
+        browsers.c.cookie_sha256 == _hash(cookie), browsers.c.expires >= int(now)
+    )
+    return connection.execute(query).scalar()
+
+
+def forget_browser(connection: Connection, cookie: str) -> None:
+    """Let a browser in no more."""
+    connection.execute(delete(browsers).where(browsers.c.cookie_sha256 == _hash(cookie)))
+
+
+def session_key(connection: Connection, secret: str, now: float) -> str | None:
+    """Whose link would sign a browser in; it stays unused."""
+    query = select(sessions.c.fingerprint).where(
+        sessions.c.secret_sha256 == _hash(secret), sessions.c.expires >= int(now)
+    )
+    return connection.execute(query).scalar()

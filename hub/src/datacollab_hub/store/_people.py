@@ -14,8 +14,6 @@ from datacollab.errors import ExchangeError
 from ._database import transaction
 from ._schema import keys, members, nonces
 
-__all__ = ["Standing", "add_key", "allow_key", "find_key", "remember_nonce", "roles_of", "standing_of"]
-
 # Reading a key costs more than finding it, and members ask again and again.
 _MOST_READ = 4096
 _read = lru_cache(_MOST_READ)(PublicKey.from_text)

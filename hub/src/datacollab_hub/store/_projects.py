@@ -1,31 +1,17 @@
-"""Projects, their members, and the project file that holds."""
+"""Projects, their members, every project file that held, and the log."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
+from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
-from ._schema import agreements, keys, members, projects
-
-__all__ = [
-    "Member",
-    "ProjectRow",
-    "add_member",
-    "all_projects",
-    "count_owned",
-    "members_of",
-    "new_project",
-    "project_owner",
-    "project_row",
-    "projects_of",
-    "remove_member",
-    "replace_members",
-    "set_agreement",
-]
+from ..requests import LOG_START, hub_entry
+from ._schema import agreements, keys, log, members, projects
 
 
 @dataclass(frozen=True)
@@ -115,16 +101,13 @@ def set_agreement(
     revision: int,
     deadline: date | None,
     quorum: int,
+    now: float,
 ) -> None:
-    """Keep the very bytes that the owner signed, and the facts that the hub needs."""
-    values = {
-        "agreement": agreement,
-        "digest": digest,
-        "revision": revision,
-        "deadline": deadline,
-        "quorum": quorum,
-    }
-    connection.execute(update(projects).where(projects.c.id == project).values(**values))
+    """Keep the very bytes that the owner signed, the facts that the hub needs, and the file beside earlier ones."""
+    values = {"agreement": agreement, "digest": digest, "revision": revision}
+    holds = update(projects).where(projects.c.id == project)
+    connection.execute(holds.values(**values, deadline=deadline, quorum=quorum))
+    connection.execute(insert(agreements).values(**values, project=project, received=int(now)))
 
 
 def members_of(connection: Connection, project: str) -> list[Member]:
@@ -152,3 +135,62 @@ def replace_members(connection: Connection, project: str, new: Iterable[Member])
     connection.execute(delete(members).where(members.c.project == project))
     for member in new:
         add_member(connection, project, member)
+
+
+@dataclass(frozen=True)
+class AgreementRow:
+    """A revision of a project file; when it came is None where that was before the hub kept them."""
+
+    revision: int
+    digest: str
+    received: int | None
+
+
+def agreements_of(connection: Connection, project: str) -> list[AgreementRow]:
+    """All of a project, the first one first."""
+    # Without the files themselves: a list of revisions would read megabytes.
+    columns = [agreements.c[name] for name in AgreementRow.__dataclass_fields__]
+    query = select(*columns).where(agreements.c.project == project).order_by(agreements.c.revision)
+    return [AgreementRow(*row) for row in connection.execute(query)]
+
+
+def agreement_text(connection: Connection, project: str, revision: int) -> bytes | None:
+    """The bytes of one; None where there is none."""
+    where = (agreements.c.project == project, agreements.c.revision == revision)
+    return connection.execute(select(agreements.c.agreement).where(*where)).scalar()
+
+
+# Made once, as every poll asks it.
+_HEAD = select(log.c.seq, log.c.digest).where(log.c.project == bindparam("project")).order_by(log.c.seq.desc()).limit(1)
+
+
+def append_log(
+    connection: Connection, project: str, now: float, who: str, action: str, facts: Mapping[str, Any]
+) -> None:
+    """Add an entry, in the transaction of the action: both are there, or neither.
+
+    It never tells how large something is, for all members read it.
+    """
+    # Whoever writes to the project waits here for whoever does already.
+    connection.execute(select(projects.c.id).where(projects.c.id == project).with_for_update())
+    seq, previous = log_head(connection, project)
+    # In seconds and of one length, as digests cover the text.
+    time = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    entry = hub_entry(project, seq + 1, time, who, action, facts, previous)
+    connection.execute(insert(log).values(project=project, **entry))
+
+
+def log_head(connection: Connection, project: str) -> tuple[int, str]:
+    """Number and digest of the last entry."""
+    row = connection.execute(_HEAD, {"project": project}).first()
+    if row is None:
+        return 0, LOG_START
+    return row.seq, row.digest
+
+
+def log_entries(connection: Connection, project: str, after: int = 0, most: int = 1000) -> list[dict[str, Any]]:
+    """Entries after a number, the earliest first."""
+    query = select(log).where(log.c.project == project, log.c.seq > after).order_by(log.c.seq).limit(most)
+    rows = connection.execute(query).mappings()
+    # As they were hashed: the project is in the digest, and not in the entry.
+    return [{name: value for name, value in row.items() if name != "project"} for row in rows]

@@ -18,25 +18,6 @@ from sqlalchemy import (
     text,
 )
 
-__all__ = [
-    "METADATA",
-    "agreements",
-    "browsers",
-    "chunks",
-    "fetches",
-    "files",
-    "hub",
-    "invitations",
-    "keys",
-    "log",
-    "members",
-    "nonces",
-    "projects",
-    "requests",
-    "sessions",
-    "uploads",
-]
-
 METADATA = MetaData()
 # As long as the forms that `rules` lets through.
 _ID = String(32)
@@ -150,11 +131,7 @@ files = Table(
     Column("blob", String(200), nullable=False),
     Index("files_once", "project", "sha256", unique=True, sqlite_where=_LIVE, postgresql_where=_LIVE),
     Index(
-        "one_live_share",
-        *("project", "sender"),
-        unique=True,
-        sqlite_where=_LIVE_SHARE,
-        postgresql_where=_LIVE_SHARE,
+        "one_live_share", *("project", "sender"), unique=True, sqlite_where=_LIVE_SHARE, postgresql_where=_LIVE_SHARE
     ),
 )
 fetches = Table(

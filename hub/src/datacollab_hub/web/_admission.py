@@ -17,10 +17,7 @@ from datacollab.errors import ExchangeError
 
 from ..rules import ROUTES, Person, Role, Route, check_may, is_id
 from ..service import Head, Hub, Identified, check_signed, identify, identify_invited, owner_of, read_presented_key
-from ._bodies import Joining, parse_body
-from ._holding import Bodies
-
-__all__ = ["Call", "Signed", "answer_polled"]
+from ._bodies import Bodies, Joining, parse_body
 
 _BY_NAME = {(route.method, route.path): route for route in ROUTES}
 # The largest body, of 4 MiB, takes 512 of these seconds at the least rate.
@@ -34,14 +31,7 @@ _WINDOW = 10
 
 @dataclass(frozen=True)
 class Call:
-    """A request that passed.
-
-    Attributes
-    ----------
-    hub : Hub
-    person : Person
-    body : bytes
-    """
+    """A request that passed."""
 
     hub: Hub
     person: Person

@@ -14,15 +14,10 @@ from starlette.concurrency import run_in_threadpool
 
 from ..pages import ROUTER as PAGES
 from ..service import Hub, Seen
-from ._file_routes import ROUTER as FILES
-from ._health import ROUTER as HEALTH
-from ._holding import Bodies
-from ._polled_routes import ROUTER as POLLED
-from ._project_routes import ROUTER as PROJECTS
+from ._bodies import Bodies
 from ._refusals import answer_errors
+from ._routes import ROUTER
 from ._watching import Numbers, Watch
-
-__all__ = ["SEEN", "make_app"]
 
 SEEN = "seen.sqlite"
 _DAY = 86_400
@@ -57,9 +52,9 @@ def make_app(hub: Hub, *, n_processes: int = 1, shared: Path | None = None) -> F
     app.state.bodies = Bodies(n_processes)
     app.state.polling = CapacityLimiter(_POLLING)
     app.state.numbers = Numbers(shared)
-    # The first route that fits answers, so those that are asked most come first.
-    for router in (POLLED, HEALTH, PROJECTS, FILES, PAGES):
-        app.include_router(router)
+    # The first route that fits answers, so those that programs ask come first.
+    app.include_router(ROUTER)
+    app.include_router(PAGES)
     answer_errors(app)
     # Around all else, so that errors are counted too, and have the headers of other answers.
     app.add_middleware(Watch, numbers=app.state.numbers)

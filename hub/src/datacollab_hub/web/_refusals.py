@@ -19,8 +19,6 @@ from ..rules import not_found
 from ..service import OffsetDiffersError
 from ..store import disk_is_full
 
-__all__ = ["STATUS", "answer_errors"]
-
 STATUS = {
     "REQUEST_MALFORMED": 400,
     **dict.fromkeys(("KEY_UNKNOWN", "CLOCK_SKEW", "REPLAYED"), 401),

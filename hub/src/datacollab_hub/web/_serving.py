@@ -29,8 +29,6 @@ from ..store import Store
 from ._app import SEEN, make_app
 from ._watching import JsonLines
 
-__all__ = ["serve", "serve_together"]
-
 _MOST_AT_ONCE = 512
 """Connections of a process; how many of them may bring bodies, `Bodies` says."""
 

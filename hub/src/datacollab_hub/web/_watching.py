@@ -13,8 +13,6 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["JsonLines", "Numbers", "Watch"]
-
 _LOGGER = logging.getLogger("datacollab.hub")
 _FAILURES = ("UNAVAILABLE", "STORE_FULL", "other")
 """Codes of what is the hub's own trouble; and whatever nobody foresaw."""

@@ -14,8 +14,7 @@ from ...by_rows.analyst import (
 from ...by_sums.analyst import STUDY_FILES, SumsFacts, SumsIntegration, model_to_bytes, read_sums_facts, receive_sums
 from ...by_sums.rounds import ROUND_FILE
 from ...folder.analyst import ReceivedFile
-from ._analyst_folder import AnalystFolder
-from ._effect_report import EFFECT_FILES, effect_of
+from ._analyst_folder import EFFECT_FILES, AnalystFolder, effect_of
 
 __all__ = ["EFFECT_FILES", "MODELS", "MODEL_NAMES", "ROUND_FILE", "STUDY_FILES", "SURVIVAL_MODELS", "AnalystFolder"]
 __all__ += ["Integration", "ReceivedFile", "Score", "SumsFacts", "SumsIntegration", "anchor_concordance"]

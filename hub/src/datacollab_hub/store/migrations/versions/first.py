@@ -38,10 +38,7 @@ def upgrade() -> None:
         sa.Column("revision", sa.Integer(), nullable=True),
         sa.Column("deadline", sa.Date(), nullable=True),
         sa.Column("quorum", sa.Integer(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["owner"],
-            ["keys.fingerprint"],
-        ),
+        sa.ForeignKeyConstraint(["owner"], ["keys.fingerprint"]),
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_table(
@@ -49,10 +46,7 @@ def upgrade() -> None:
         sa.Column("secret_sha256", sa.String(length=64), nullable=False),
         sa.Column("fingerprint", sa.String(length=19), nullable=False),
         sa.Column("expires", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["fingerprint"],
-            ["keys.fingerprint"],
-        ),
+        sa.ForeignKeyConstraint(["fingerprint"], ["keys.fingerprint"]),
         sa.PrimaryKeyConstraint("secret_sha256"),
     )
     op.create_table(
@@ -68,14 +62,8 @@ def upgrade() -> None:
         sa.Column("received", sa.BigInteger(), nullable=False),
         sa.Column("withdrawn", sa.BigInteger(), nullable=True),
         sa.Column("blob", sa.String(length=200), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["project"],
-            ["projects.id"],
-        ),
-        sa.ForeignKeyConstraint(
-            ["sender"],
-            ["keys.fingerprint"],
-        ),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"]),
+        sa.ForeignKeyConstraint(["sender"], ["keys.fingerprint"]),
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index(
@@ -103,14 +91,8 @@ def upgrade() -> None:
         sa.Column("secret_sha256", sa.String(length=64), nullable=False),
         sa.Column("expires", sa.BigInteger(), nullable=False),
         sa.Column("used_by", sa.String(length=19), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["project"],
-            ["projects.id"],
-        ),
-        sa.ForeignKeyConstraint(
-            ["used_by"],
-            ["keys.fingerprint"],
-        ),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"]),
+        sa.ForeignKeyConstraint(["used_by"], ["keys.fingerprint"]),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("secret_sha256"),
     )
@@ -124,10 +106,7 @@ def upgrade() -> None:
         sa.Column("facts", sa.JSON(), nullable=False),
         sa.Column("previous", sa.String(length=64), nullable=False),
         sa.Column("digest", sa.String(length=64), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["project"],
-            ["projects.id"],
-        ),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"]),
         sa.PrimaryKeyConstraint("project", "seq"),
     )
     op.create_table(
@@ -136,14 +115,8 @@ def upgrade() -> None:
         sa.Column("fingerprint", sa.String(length=19), nullable=False),
         sa.Column("role", sa.String(length=16), nullable=False),
         sa.Column("name", sa.String(length=200), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["fingerprint"],
-            ["keys.fingerprint"],
-        ),
-        sa.ForeignKeyConstraint(
-            ["project"],
-            ["projects.id"],
-        ),
+        sa.ForeignKeyConstraint(["fingerprint"], ["keys.fingerprint"]),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"]),
         sa.PrimaryKeyConstraint("project", "fingerprint", "role"),
     )
     op.create_index("members_by_key", "members", ["fingerprint"], unique=False)
@@ -156,14 +129,8 @@ def upgrade() -> None:
         sa.Column("name", sa.String(length=200), nullable=False),
         sa.Column("asked", sa.BigInteger(), nullable=False),
         sa.Column("state", sa.String(length=16), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["fingerprint"],
-            ["keys.fingerprint"],
-        ),
-        sa.ForeignKeyConstraint(
-            ["project"],
-            ["projects.id"],
-        ),
+        sa.ForeignKeyConstraint(["fingerprint"], ["keys.fingerprint"]),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"]),
         sa.PrimaryKeyConstraint("project", "fingerprint"),
     )
     op.create_table(
@@ -177,14 +144,8 @@ def upgrade() -> None:
         sa.Column("recipient", sa.String(length=19), nullable=False),
         sa.Column("offset", sa.BigInteger(), nullable=False),
         sa.Column("touched", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["project"],
-            ["projects.id"],
-        ),
-        sa.ForeignKeyConstraint(
-            ["sender"],
-            ["keys.fingerprint"],
-        ),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"]),
+        sa.ForeignKeyConstraint(["sender"], ["keys.fingerprint"]),
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("uploads_once", "uploads", ["project", "sender", "kind", "sha256", "recipient"], unique=True)
@@ -194,10 +155,7 @@ def upgrade() -> None:
         sa.Column("start", sa.BigInteger(), nullable=False),
         sa.Column("size", sa.BigInteger(), nullable=False),
         sa.Column("blob", sa.String(length=200), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["upload"],
-            ["uploads.id"],
-        ),
+        sa.ForeignKeyConstraint(["upload"], ["uploads.id"]),
         sa.PrimaryKeyConstraint("upload", "start"),
     )
     op.create_table(
@@ -205,14 +163,8 @@ def upgrade() -> None:
         sa.Column("file", sa.Integer(), nullable=False),
         sa.Column("fingerprint", sa.String(length=19), nullable=False),
         sa.Column("time", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["file"],
-            ["files.id"],
-        ),
-        sa.ForeignKeyConstraint(
-            ["fingerprint"],
-            ["keys.fingerprint"],
-        ),
+        sa.ForeignKeyConstraint(["file"], ["files.id"]),
+        sa.ForeignKeyConstraint(["fingerprint"], ["keys.fingerprint"]),
         sa.PrimaryKeyConstraint("file", "fingerprint"),
     )
 

@@ -1,15 +1,14 @@
-"""Kinds of files: who sends each, to whom, and its required contents."""
+"""Kinds of files: who sends, sees and is given each, and until when; and project files that may follow one another."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 
 from datacollab.bundle import Envelope
 from datacollab.errors import ExchangeError
 
 from ._person import Person, Role
-
-__all__ = ["KINDS", "Kind", "check_envelope", "kind_of"]
 
 
 @dataclass(frozen=True)
@@ -18,10 +17,8 @@ class Kind:
 
     Attributes
     ----------
-    name : str
     bundle : str
         The kind of bundle that it is.
-    sender : Role
     to : Role
         PARTY where the sender names one, ANALYST, or MEMBERS' parties together: see `to_all`.
     to_all : bool
@@ -114,4 +111,89 @@ def check_envelope(kind: Kind, envelope: Envelope, *, project_digest: str, party
     if party is not None and envelope.facts.get("party") != party:
         raise ExchangeError(
             "WRONG_RECIPIENT", f"The file says that it is about another party than {party}. Send the right file."
+        )
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """Facts that decide who may fetch a file.
+
+    Attributes
+    ----------
+    sender : str
+        Fingerprint.
+    recipient : str
+        Fingerprint; empty where it is for all parties.
+    is_current : bool
+        Whether it belongs to the project file that holds now.
+    """
+
+    kind: str
+    sender: str
+    recipient: str
+    is_current: bool
+
+
+def may_fetch(person: Person, file: FileFacts) -> bool:
+    """Whether a file is this person's to have: its sender's and its recipients', nobody else's.
+
+    Files for all parties are for those of the project file that it belongs to: a new one may name others, an analyst
+    among them who was a party.
+    """
+    # An empty recipient stands for all parties, and is no key's fingerprint.
+    if person.fingerprint in (file.sender, file.recipient):
+        return True
+    return KINDS[file.kind].to_all and file.is_current and Role.PARTY in person.roles
+
+
+def may_see(person: Person, file: FileFacts) -> bool:
+    """Whether a person sees that a file is there, and how large it is."""
+    # Owner and auditor watch over the exchange: that a file came, and never its bytes.
+    return may_fetch(person, file) or bool({Role.OWNER, Role.AUDITOR} & person.roles)
+
+
+def check_follows(revision: int, digest: str, there: tuple[int, str] | None) -> bool:
+    """Refuse a project file that does not follow the one that is there; whether it is another one.
+
+    Parameters
+    ----------
+    revision, digest
+        Of the new one.
+    there : (int, str), optional
+        Revision and digest of the one that holds.
+
+    Raises
+    ------
+    ExchangeError
+        ``PROJECT_OLDER``.
+    """
+    if there is None:
+        return True
+    # The very file once more, after an answer that was lost: no fault, and no entry of the log.
+    if digest == there[1]:
+        return False
+    # An equal number with other words would be a fork that members cannot order.
+    if revision <= there[0]:
+        raise ExchangeError(
+            "PROJECT_OLDER",
+            f"The file is revision {revision} of the project; the hub has {there[0]}. If the new one is meant, sign it "
+            "again with a higher revision.",
+        )
+    return True
+
+
+def check_open(deadline: date | None, now: float) -> None:
+    """Refuse a share after the last day, which ends at midnight in UTC.
+
+    Raises
+    ------
+    ExchangeError
+        ``DEADLINE_PASSED``.
+    """
+    # One clock and one zone for all: by local times the day would end at several moments.
+    if deadline is not None and datetime.fromtimestamp(now, UTC).date() > deadline:
+        raise ExchangeError(
+            "DEADLINE_PASSED",
+            f"The project's deadline was the end of {deadline.isoformat()} (UTC), by the hub's clock. Ask its owner "
+            "for a project file with a later one.",
         )
