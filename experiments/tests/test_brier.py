@@ -9,7 +9,7 @@ from sksurv.datasets import load_whas500
 
 from datacollab.survival import CoxRegression, kaplan_meier
 from datacollab.targets import survival_target
-from datacollab_experiments.downstream.brier import brier_score, censoring_weights, mean_brier_score
+from datacollab_experiments.downstream.tables import brier_score, censoring_weights, mean_brier_score
 
 
 @st.composite

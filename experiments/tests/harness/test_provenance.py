@@ -11,7 +11,7 @@ import datacollab_experiments
 from datacollab_experiments.harness import source_state
 
 PACKAGES = {module.__name__: Path(module.__file__).parent for module in (datacollab, datacollab_experiments)}
-MODULE = "datacollab_experiments.harness._provenance"
+MODULE = "datacollab_experiments.harness._carried"
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def committed(tmp_path_factory):
 def repository(committed, tmp_path, monkeypatch):
     """A copy of it, from which the packages are taken."""
     shutil.copytree(committed, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr(f"{MODULE}.__file__", str(tmp_path / "datacollab_experiments" / "harness" / "_provenance.py"))
+    monkeypatch.setattr(f"{MODULE}.__file__", str(tmp_path / "datacollab_experiments" / "harness" / "_carried.py"))
     monkeypatch.setattr(datacollab, "__file__", str(tmp_path / "datacollab" / "__init__.py"))
     return tmp_path
 

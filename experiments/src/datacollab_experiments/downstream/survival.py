@@ -18,9 +18,8 @@ from datacollab.party import Microaggregation
 from datacollab.survival import CoxRegression, SurvivalForest, SurvivalModel, concordance_index, risk_groups
 from datacollab.targets import coarsen_times, survival_target
 
-from .brier import mean_brier_score
 from .report import Datum, read_wanted
-from .tables import survival_table
+from .tables import mean_brier_score, survival_table
 
 SECTION = "survival"
 # Days of a mean month.

@@ -14,8 +14,8 @@ from statistics import median
 from types import ModuleType
 
 from ..harness import Found, Outcome, Study, Task, cell_id, markdown, run_study, study_options, write_rows
-from ..pays.intervals import Difference, student
-from .claims import FamilyRow, Scores
+from ..pays.results import Difference, student
+from .dealing import FamilyRow, Scores
 
 # Modules, each with `measure`, `ROWS` and a docstring for the page, in the order of the report.
 MEMBERS = ("alignment", "feddcl", "nri", "privacy", "clustering", "cox", "quasi", "shapley")

@@ -24,8 +24,7 @@ from sklearn.svm import SVC
 
 import datacollab as dc
 
-from .claims import FamilyRow, Figure, at_least, at_most
-from .dealing import Array, Deal, deal_rows, draw_rotation, load_images
+from .dealing import Array, Deal, FamilyRow, Figure, at_least, at_most, deal_rows, draw_rotation, load_images
 
 ACCURACY = "accuracy"
 RANGE = "range over targets"

@@ -18,8 +18,7 @@ import datacollab as dc
 from datacollab.survival import CoxRegression, concordance_index
 
 from ..downstream.survival import Split, cox, split_of, strata_of, target_of_all
-from .claims import FamilyRow, Figure, at_least, at_most
-from .dealing import Array, standardize
+from .dealing import Array, FamilyRow, Figure, at_least, at_most, standardize
 
 PAPER = (
     "A. Imakura, R. Tsunoda, R. Kagawa, K. Yamagata and T. Sakurai (2023). DC-COX: data collaboration Cox proportional "

@@ -18,8 +18,7 @@ from sklearn.preprocessing import StandardScaler
 import datacollab as dc
 from datacollab.linalg import fix_signs
 
-from .claims import FamilyRow, Figure, at_least
-from .dealing import Array, logistic_model
+from .dealing import Array, FamilyRow, Figure, at_least, logistic_model
 
 PAPER = (
     "A. Imakura and T. Sakurai (2024). FedDCL: a federated data collaboration learning as a hybrid-type "

@@ -22,8 +22,7 @@ from sklearn.decomposition import PCA
 import datacollab as dc
 from datacollab.party import DistilledModel
 
-from .claims import FamilyRow, Figure, at_least, at_most
-from .dealing import Array, deal_rows, logistic_model, standardize
+from .dealing import Array, FamilyRow, Figure, at_least, at_most, deal_rows, logistic_model, standardize
 
 TABLE = "breast cancer 5x40"
 N_COLUMNS = 10

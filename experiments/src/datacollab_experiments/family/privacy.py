@@ -22,8 +22,7 @@ import datacollab as dc
 from datacollab.linalg import gaussian_sigma
 from datacollab.party import GaussianMechanism
 
-from .claims import FamilyRow, Figure, at_least
-from .dealing import Array, deal_rows, load_images, logistic_model
+from .dealing import Array, FamilyRow, Figure, at_least, deal_rows, load_images, logistic_model
 
 MNIST = "MNIST 10x100"
 N_COLUMNS = 16

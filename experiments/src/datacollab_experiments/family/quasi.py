@@ -17,8 +17,7 @@ import datacollab as dc
 from datacollab.analyst import integrate
 
 from ..downstream.effect_worlds import TRUTH, world
-from .claims import FamilyRow, Figure, at_most
-from .dealing import Array, block_shares, standardize
+from .dealing import Array, FamilyRow, Figure, at_most, block_shares, standardize
 
 TABLE = "NHEFS 4x100x2"
 RMSE = "RMSE of the effect"

@@ -19,8 +19,7 @@ from sklearn.ensemble import GradientBoostingRegressor
 
 import datacollab as dc
 
-from .claims import FamilyRow, Figure, at_least, at_most
-from .dealing import Array
+from .dealing import Array, FamilyRow, Figure, at_least, at_most
 
 TABLE = "diabetes 4x60"
 DISCREPANCY = "discrepancy"

@@ -40,13 +40,24 @@ A study in full::
     sys.exit(run_study(study, study_options(argparse.ArgumentParser(), Path("output")).parse_args()))
 """
 
-from ._carried import arff_table, r_table
-from ._provenance import source_state, versions
-from ._run import ENVIRONMENT, Progress, Scored, attempt, read_outcomes, run_tasks, to_failure
-from ._store import Result, ResultStore, results_file
-from ._study import Found, Study, run_study, study_options
-from ._tables import markdown, open_table, write_rows, write_table
-from ._task import Key, Outcome, Task, cell_id
+from ._carried import arff_table, r_table, source_state, versions
+from ._run import (
+    ENVIRONMENT,
+    Key,
+    Outcome,
+    Progress,
+    Result,
+    ResultStore,
+    Scored,
+    Task,
+    attempt,
+    cell_id,
+    read_outcomes,
+    results_file,
+    run_tasks,
+    to_failure,
+)
+from ._study import Found, Study, markdown, open_table, run_study, study_options, write_rows, write_table
 
 __all__ = [
     "ENVIRONMENT",

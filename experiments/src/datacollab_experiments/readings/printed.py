@@ -35,17 +35,12 @@ from ..paper import (
     read_results,
     take_rows,
 )
-from ..paper._plan import cells
-from ..reports._cells import OBFUSCATORS
-from ..reports._claims_text import claims_markdown, count_verdicts
-from ..reports._drawing import legend_below, panels, plain_style, render_figure
-from ..reports._figures import result_figures
-from ..reports._picture import picture_figure
-from ..reports._privacy_tables import strongest_attack
-from ..reports._records import all_csv
-from ..reports._results import reconstruction_pictures
-from ..reports._table import number, with_half_width
-from ..reports._tables import TIME_FIGURES
+from ..paper._definition import cells
+from ..reports._figures import legend_below, panels, picture_figure, plain_style, render_figure, result_figures
+from ..reports._page import claims_markdown, count_verdicts
+from ..reports._report import all_csv, reconstruction_pictures
+from ..reports._table import OBFUSCATORS, number, with_half_width
+from ..reports._tables import TIME_FIGURES, strongest_attack
 
 PRINTED = ("rq1", "rq2", "rq3", "rq4", "regression")
 # Experiments by the label of what they reproduce.

@@ -17,7 +17,7 @@ from ..pays.tables import FURTHER, load_table
 from .attacks import TARGETS, Scene, draw_world
 from .further import further_setting, without_sums
 from .membership import N_AUXILIARY, Membership
-from .plan import (
+from .playing import (
     ALIKE,
     ALONE,
     BESIDE,
@@ -35,9 +35,9 @@ from .plan import (
     Roster,
     Variant,
     candidates,
+    play,
     rule_for,
 )
-from .playing import play
 from .rebuilding import rebuild
 from .report import package_table, write_report
 

@@ -20,7 +20,7 @@ from datacollab.folder.party import Policy
 from datacollab.sums import UNITS_PER_RANGE, CommonMap, RidgeSums, recommended
 
 from ..harness import write_table
-from ..pays.columns import Array
+from ..pays.tables import Array
 from .playing import matrix_of, noise_factor, secret
 
 N_PARTIES = 5

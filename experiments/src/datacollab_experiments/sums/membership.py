@@ -25,10 +25,9 @@ from sklearn.metrics import roc_auc_score
 
 from datacollab.sums import CommonMap, RidgeSums
 
-from ..pays.columns import Array
+from ..pays.tables import Array
 from .attacks import ETA, N_PUBLIC, table_of
-from .plan import ALIKE, Roster, Variant
-from .playing import noise_factor, secret, units
+from .playing import ALIKE, Roster, Variant, noise_factor, secret, units
 
 N_AUXILIARY = 1100
 N_SHADOWS = 48

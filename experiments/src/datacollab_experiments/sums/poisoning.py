@@ -17,12 +17,10 @@ from datacollab.linalg import largest_noise
 from datacollab.sums import RidgeSums
 
 from ..harness import write_table
-from ..pays.columns import Array
 from ..pays.draws import Draw, Rows, draw
 from ..pays.settings import Setting
-from ..pays.tables import load_table
-from .plan import ALIKE, rule_for
-from .playing import common_map, exact_total, matrix_of, noise_factor, rows_of_total, statistic_of
+from ..pays.tables import Array, load_table
+from .playing import ALIKE, common_map, exact_total, matrix_of, noise_factor, rows_of_total, rule_for, statistic_of
 
 N_PARTIES = 5
 MOST_ROWS = 120

@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 
 from ..harness import markdown
-from ..pays.intervals import Difference, student
-from ..pays.results import Measured
+from ..pays.results import Difference, Measured, student
 from ..pays.settings import Setting
 from ..pays.trial import AVERAGE, CENTRAL, METHODS
 from .attacks import N_WIDE
-from .plan import (
+from .playing import (
     ALIKE,
     BESIDE,
     LEAST_ABOVE_AVERAGE,

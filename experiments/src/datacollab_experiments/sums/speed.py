@@ -40,7 +40,7 @@ from datacollab.steps.party import PartyFolder, make_mask_key
 from datacollab.table import Column
 
 from ..harness import markdown
-from ..pays.columns import Array
+from ..pays.tables import Array
 
 FACTORS = 10
 PUBLIC = 1000
