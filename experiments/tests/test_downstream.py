@@ -7,6 +7,7 @@ import pytest
 
 import datacollab_experiments.downstream.__main__ as runner
 from datacollab_experiments.downstream.report import Datum, Wanted, judge_figures, report_text
+from datacollab_experiments.harness import _run
 
 
 def row(method, seed, value):
@@ -42,10 +43,11 @@ def test_a_run_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
 
     def measure(seed):
         made.append(seed)
-        return [row("DC", seed, seed / 10), row("Local", seed, np.nan)]
+        return [("d", "DC", "m", seed / 10), ("d", "Local", "m", np.nan)]
 
-    module = SimpleNamespace(WANTED=(wanted(at_most=0.25),), measure=measure)
-    monkeypatch.setattr(runner, "import_module", lambda name, package: module)
+    module = SimpleNamespace(WANTED=(wanted(at_most=0.25),), SECTION="s", measure=measure)
+    for place in (runner, _run):
+        monkeypatch.setattr(place, "import_module", lambda *name: module)
     options = ["--section", "clusters", "--output", str(tmp_path)]
     assert runner.main([*options, "--seeds", "2"]) == 0
     assert runner.main([*options, "--seeds", "3", "--copy-to", str(tmp_path / "copy")]) == 0

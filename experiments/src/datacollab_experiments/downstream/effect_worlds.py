@@ -99,7 +99,6 @@ def parties(w: EffectWorld, how: Sharing, seed: int) -> Iterator[tuple[dc.Party,
 
 
 def shares_of(w: EffectWorld, how: Sharing, seed: int) -> list[dc.Share]:
-    """Return the shares of all parties."""
     return [party.share(w.public) for party, _ in parties(w, how, seed)]
 
 

@@ -15,7 +15,7 @@ from datacollab.party import Microaggregation
 from datacollab.targets import effect_target
 
 from .effect_worlds import AFFINE, AFFINE_KERNEL, TRUTH, EffectWorld, Sharing, estimate_raw, parties, shares_of, world
-from .report import Datum, read_wanted
+from .report import Figure, read_wanted
 from .tables import survival_table
 
 SECTION = "effects"
@@ -39,8 +39,7 @@ _TENTHS = [slice(120 * k, 120 * (k + 1)) for k in range(10)]
 Found = dict[str, list[tuple[float, float]]]
 
 
-def measure(seed: int) -> Iterator[Datum]:
-    """All figures of one seed."""
+def measure(seed: int) -> Iterator[Figure]:
     with warnings.catch_warnings():
         # Parties alone have nothing to align, and few rows of either arm: that is what is measured.
         warnings.simplefilter("ignore", SinglePartyWarning)
@@ -48,10 +47,9 @@ def measure(seed: int) -> Iterator[Datum]:
         yield from list(_measure(seed))
 
 
-def _measure(seed: int) -> Iterator[Datum]:
+def _measure(seed: int) -> Iterator[Figure]:
     for n_parties, n_rows in SIZES:
         data = f"nhefs {n_parties}x{n_rows}"
-        made = partial(Datum, section=SECTION, data=data, seed=seed)
         by_method: dict[str, Found] = {method: {} for method in METHODS}
         refused = dict.fromkeys(METHODS, 0)
         for number in range(N_WORLDS):
@@ -63,13 +61,9 @@ def _measure(seed: int) -> Iterator[Datum]:
             for who, pairs in found.items():
                 values, errors = np.transpose(pairs)
                 off = values - TRUTH
-                yield made(method=who, measure=f"{method} RMSE", value=float(np.sqrt(np.mean(off**2))))
-                yield made(
-                    method=who, measure=f"{method} coverage", value=float(np.mean(np.abs(off) < 1.959964 * errors))
-                )
-            yield made(
-                method="Local", measure=f"{method} parties without an estimate", value=refused[method] / N_WORLDS
-            )
+                yield data, who, f"{method} RMSE", float(np.sqrt(np.mean(off**2)))
+                yield data, who, f"{method} coverage", float(np.mean(np.abs(off) < 1.959964 * errors))
+            yield data, "Local", f"{method} parties without an estimate", refused[method] / N_WORLDS
     yield from _conditional(seed)
     yield from _survival(seed)
 
@@ -128,9 +122,8 @@ def _by_outcome(w: EffectWorld, method: str, seed: int) -> tuple[float, float]:
     return found
 
 
-def _conditional(seed: int) -> Iterator[Datum]:
+def _conditional(seed: int) -> Iterator[Figure]:
     """Effects that depend on two columns: root mean squared error of each own row's effect."""
-    made = partial(Datum, section=SECTION, data="nhefs 8x120", seed=seed, measure="conditional RMSE")
     squared: dict[str, list[float]] = {}
     for number in range(N_WORLDS):
         w = world(1000 * seed + number, 8, 120)
@@ -154,7 +147,7 @@ def _conditional(seed: int) -> Iterator[Datum]:
             )
             squared.setdefault("Local", []).append(_mse(alone.party_model(0).predict(w.X[own]), truth[own]))
     for who, values in squared.items():
-        yield made(method=who, value=float(np.sqrt(np.mean(values))))
+        yield "nhefs 8x120", who, "conditional RMSE", float(np.sqrt(np.mean(values)))
 
 
 def _as_share(X: NDArray[np.float64], target: NDArray[np.void], anchor: NDArray[np.float64]) -> dc.Share:
@@ -176,7 +169,7 @@ def _mse(said: NDArray[np.float64], truth: NDArray[np.float64]) -> float:
     return float(np.mean((said - truth) ** 2))
 
 
-def _survival(seed: int) -> Iterator[Datum]:
+def _survival(seed: int) -> Iterator[Figure]:
     """Chemotherapy and survival at five years: how far each is from the pooled table, in its standard errors."""
     table = survival_table("rotterdam")
     columns = table.X.drop(columns=["chemo"]).to_numpy()
@@ -213,14 +206,7 @@ def _survival(seed: int) -> Iterator[Datum]:
             off["Local"] = float(np.mean([abs(value - central.estimate) for value, _ in local]))
             off["meta"] = abs(_meta(local)[0] - central.estimate)
         for who, value in off.items():
-            yield Datum(
-                section=SECTION,
-                data="rotterdam 10x120",
-                method=who,
-                measure=f"survival off, {method}, in SE of Central",
-                seed=seed,
-                value=value / central.standard_error,
-            )
+            yield "rotterdam 10x120", who, f"survival off, {method}, in SE of Central", value / central.standard_error
 
 
 WANTED = read_wanted(SECTION)

@@ -10,6 +10,9 @@ import numpy as np
 
 from ..harness import markdown
 
+Figure = tuple[str, str, str, float]
+"""Data, method, measure and value of one seed."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Datum:
@@ -63,7 +66,6 @@ class JudgedFigure:
 
     @property
     def bounds(self) -> str:
-        """The bounds in words."""
         one = self.wanted
         if one.at_least is not None and one.at_most is not None:
             return f"{one.at_least:g} to {one.at_most:g}"

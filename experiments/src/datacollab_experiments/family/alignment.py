@@ -60,7 +60,6 @@ ROWS = (
 
 
 def measure(seed: int, *, small: bool) -> Iterator[Figure]:
-    """Return the figures of one draw."""
     X, y = load_images(small=small)
     deal = deal_rows(X, y, seed, n_parties=10, n_rows=30 if small else 100, n_public=500)
     rng = np.random.default_rng([seed, 1])

@@ -33,7 +33,6 @@ ROWS = tuple(
 
 
 def measure(seed: int, *, small: bool) -> Iterator[Figure]:
-    """Return the figures of one draw."""
     for table, (load, n_clusters) in TABLES.items():
         X, y = load(return_X_y=True)
         rng = np.random.default_rng([seed, len(X)])

@@ -55,7 +55,6 @@ def _principal(X: Array, y: NDArray[np.void], width: int, rng: np.random.Generat
 
 
 def measure(seed: int, *, small: bool) -> Iterator[Figure]:
-    """Return the figures of one draw."""
     for table in TABLES[: 1 if small else None]:
         split = split_of(table, 5, 50, seed)
         own = {k: (standardize(X, split.anchor), y) for k, (X, y) in split.parties.items()}

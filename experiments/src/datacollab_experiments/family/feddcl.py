@@ -114,7 +114,6 @@ def average_models(tables: Sequence[Labelled]) -> Pipeline:
 
 
 def measure(seed: int, *, small: bool) -> Iterator[Figure]:
-    """Yield the figures of one draw."""
     world = draw_groups(seed)
     X_test, y_test = world.test
     anchors = {name: share.anchor_representation for name, share in world.shares.items()}

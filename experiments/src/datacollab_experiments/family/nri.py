@@ -86,7 +86,6 @@ def _leverages(rows: Array) -> Array:
 
 
 def measure(seed: int, *, small: bool) -> Iterator[Figure]:
-    """Return the figures of one draw."""
     X, y = load_breast_cancer(return_X_y=True)
     deal = deal_rows(X, y, seed, n_parties=5, n_rows=40, n_public=150)
     anchor = deal.public[0]

@@ -97,7 +97,6 @@ def private_descent(
 
 
 def measure(seed: int, *, small: bool) -> Iterator[Figure]:
-    """Return the figures of one draw."""
     deal = deal_rows(*load_images(small=small), seed, n_parties=10, n_rows=60 if small else 100, n_public=500)
     anchor = deal.public[0]
     (X_test, y_test) = deal.test

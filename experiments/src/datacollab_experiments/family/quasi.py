@@ -49,7 +49,6 @@ def weigh_effect(X: Array, treatment: NDArray[np.int64], outcome: Array, C: floa
 
 
 def measure(seed: int, *, small: bool) -> Iterator[Figure]:
-    """Return the figures of one draw."""
     errors: dict[str, list[float]] = {}
     for number in range(2 if small else 10):
         w = world(1000 * seed + number, 4, 100)

@@ -37,7 +37,6 @@ Predictor = Callable[[Array], Array]
 
 
 def measure(seed: int, *, small: bool) -> Iterator[Figure]:
-    """Return the figures of one draw."""
     X, y = load_diabetes(return_X_y=True)
     rng = np.random.default_rng([seed, 5])
     order = rng.permutation(len(X))

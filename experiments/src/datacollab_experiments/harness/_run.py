@@ -9,7 +9,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
 from types import TracebackType
@@ -82,6 +84,45 @@ class Task(ABC):
     def without(self, done: Container[Key]) -> Self:
         """Return the task without the cells that have a result."""
         return replace(self, cells={cell: what for cell, what in self.cells.items() if (cell, self.seed) not in done})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModuleTask(Task):
+    """All figures of one module and seed: its ``measure(seed, **options)`` yields names, and a number after them."""
+
+    module: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.module.rpartition(".")[2]
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}, seed {self.seed}"
+
+    def measure(self) -> Iterator[Outcome]:
+        """Return the module's figures as the scores of its one cell."""
+        (cell,) = self.cells
+        figures = import_module(self.module).measure(self.seed, **self.options)
+        yield Outcome(cell=cell, scores={"|".join(names): float(value) for *names, value in figures}, seconds={})
+
+
+def module_tasks(
+    package: str, names: Iterable[str], n_seeds: int, *, beside: Sequence[str] = (), **options: Any
+) -> list[ModuleTask]:
+    """Return a task for each module of a package and seed.
+
+    Figures of an earlier version of a module, or of those `beside` it, are computed again.
+    """
+    tasks = []
+    for module in (f"{package}.{name}" for name in names):
+        specs = [find_spec(each) for each in (module, *(f"{package}.{name}" for name in beside))]
+        code = b"".join(Path(str(spec.origin)).read_bytes() for spec in specs if spec is not None)
+        cell = cell_id({"module": module, "code": hashlib.sha256(code).hexdigest(), **options})
+        for seed in range(n_seeds):
+            tasks.append(ModuleTask(seed=seed, cells={cell: module}, module=module, options=options))
+    return tasks
 
 
 FILE = "results.sqlite"

@@ -150,7 +150,6 @@ class Kind:
 
     @classmethod
     def of(cls, rows: Rows, common: CommonMap, statistic: RidgeSums) -> Kind:
-        """Return the kind of some rows."""
         return cls(common, statistic, _lift(rows.X, rows.y, common, statistic))
 
     def lift(self, X: Array, y: NDArray[np.intp]) -> Array:

@@ -159,7 +159,6 @@ def locals_of(drawn: Draw) -> dict[str, Linear]:
 
 
 def mean_of(models: Sequence[Linear]) -> Linear:
-    """Return the model with the mean coefficients."""
     W, b = (np.mean([getattr(each, name) for each in models], axis=0) for name in ("coefficients", "intercept"))
     return Linear(models[0].common, W, b)
 

@@ -83,7 +83,6 @@ class MethodsTask(Task):
 
     @property
     def label(self) -> str:
-        """Setting and seed in words."""
         return f"{self.setting.label}, seed {self.seed}"
 
     def measure(self) -> Iterator[Outcome]:

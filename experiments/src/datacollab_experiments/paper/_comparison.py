@@ -29,7 +29,6 @@ class Comparison:
 
     @property
     def measure(self) -> str:
-        """The measure of the values."""
         if self.task == "classification":
             return "accuracy"
         return "RMSE"

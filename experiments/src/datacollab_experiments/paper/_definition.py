@@ -150,7 +150,6 @@ def definition_text(source: str | Path) -> str:
 
 
 def preset_names(source: str | Path) -> tuple[str, ...]:
-    """Names of the presets of a definition."""
     return tuple(tomllib.loads(definition_text(source)).get("presets", {}))
 
 
@@ -339,7 +338,6 @@ class Cell:
 
     @property
     def id(self) -> str:
-        """Hash of the definition."""
         return cell_id(self.definition())
 
 

@@ -147,7 +147,6 @@ def by_class_sums(drawn: Draw, *, noise: float | None = None) -> Predict:
 
 
 def pooled(parties: Mapping[str, Rows]) -> Rows:
-    """All parties' rows in one place."""
     return Rows(np.vstack([rows.X for rows in parties.values()]), np.concatenate([rows.y for rows in parties.values()]))
 
 

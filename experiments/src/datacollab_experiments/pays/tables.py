@@ -193,7 +193,6 @@ class Table:
 
     @property
     def width(self) -> int:
-        """Columns of the matrix."""
         if self.columns:
             return sum(column.width for column in self.columns)
         return int(self.rows.shape[1])

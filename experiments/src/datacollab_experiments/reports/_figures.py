@@ -45,7 +45,6 @@ class Style:
     scale: float = 1.0
 
     def line(self) -> dict[str, Any]:
-        """Return it as keywords of a line."""
         face = self.colour if self.filled else "white"
         return {"color": self.colour, "marker": self.marker, "linestyle": self.dashes, "markerfacecolor": face}
 
@@ -115,7 +114,6 @@ def panels(titles: Sequence[str], *, height: float = 3.6) -> tuple[Figure, list[
 
 
 def legend_below(figure: Figure, handles: dict[str, Any]) -> None:
-    """One legend for all panels."""
     figure.legend(
         list(handles.values()), list(handles), loc="outside lower center",
         ncols=-(-len(handles) // (-(-len(handles) // 5))), fontsize=9, frameon=False, handlelength=3,

@@ -189,7 +189,6 @@ def report_page(
     command: str,
     notes: Sequence[str],
 ) -> str:
-    """Write the page."""
     experiments = [*EXPERIMENTS, *(name for name in rows if name not in EXPERIMENTS)]
     results = {
         name: content for name in experiments if (content := _results(name, rows.get(name, ()), tables, plots, drawn))

@@ -177,7 +177,6 @@ class Run(Task):
 
     @property
     def label(self) -> str:
-        """Table, way and seed."""
         return f"{self.dataset}, {self.way}, seed {self.seed}"
 
     def measure(self) -> Iterator[Outcome]:

@@ -65,7 +65,6 @@ class Case:
     gib: float = 0.0
 
     def integrator(self) -> KTI:
-        """Return the integrator of the case."""
         return KTI(
             self.n_components,
             solver=self.solver,

@@ -37,7 +37,6 @@ Method = Callable[[dict[str, Array]], oracles.Integration]
 
 
 def integrate_exactly(anchors: dict[str, Array]) -> oracles.Integration:
-    """Fit KTI by its exact solver."""
     fitted = KTI(N_COMPONENTS, solver="exact", alpha=ALPHA, gamma=GAMMA).fit(anchors)
     return oracles.Integration(fitted.target_, {}, fitted.objective_)
 

@@ -43,7 +43,6 @@ class RatioWorld:
 
     @property
     def columns(self) -> list[CategoryColumn]:
-        """Return the columns that explain."""
         return [CategoryColumn(f"c{place}", range(n)) for place, n in enumerate(self.n_levels)]
 
     @property

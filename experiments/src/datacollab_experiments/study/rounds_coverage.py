@@ -92,7 +92,6 @@ class RoundsWorld:
 
     @property
     def name(self) -> str:
-        """Return its name in the table."""
         parties = ", ".join(f"{n:,}" for n in self.sizes)
         if len(set(self.sizes)) == 1:
             parties = f"{len(self.sizes)} x {self.sizes[0]:,}"
@@ -100,7 +99,6 @@ class RoundsWorld:
 
     @property
     def numbers(self) -> list[NumberColumn]:
-        """Return the columns of numbers."""
         return [NumberColumn(f"number {place}", -_RANGE / 2, _RANGE / 2) for place in range(self.n_numbers)]
 
     @property
@@ -143,7 +141,6 @@ class RoundsWorld:
         return np.hstack([numbers, categories])
 
     def table(self, n_rows: int, random: np.random.Generator) -> Table:
-        """Draw the rows of one party."""
         X = self.draw_design(n_rows, random)
         eta = _intercept(self) + _BETWEEN_PARTIES * random.normal() + X @ self.true
         table = dict(zip((each.name for each in self.columns), X.T, strict=True))

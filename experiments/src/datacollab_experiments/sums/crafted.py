@@ -53,7 +53,6 @@ class Craft:
     columns: int = N_COLUMNS
 
     def rows(self, person: Array, generator: np.random.Generator) -> Array:
-        """Make the anchor."""
         honest = generator.normal(size=(N_ANCHORS, N_COLUMNS))
         if self.name == "cloud":
             honest = person + self.width * honest

@@ -212,7 +212,6 @@ def logistic(rows: pd.DataFrame, new: pd.DataFrame, target: str, yes: str) -> np
 
 
 def score_draw(name: str, seed: int) -> dict[str, float]:
-    """Play one draw, and score it."""
     table, code, target = TABLES[name](seed)
     yes = YES[name]
     public, parts, new = deal(table, target, yes)

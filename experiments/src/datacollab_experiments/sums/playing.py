@@ -159,7 +159,6 @@ def statistic_of(drawn: Draw, components: int, noise: float) -> RidgeSums:
 
 
 def exact_total(statistic: RidgeSums, common: CommonMap, rows: Iterable[Rows]) -> Array:
-    """Return the sum of all parts."""
     return np.asarray(np.sum([statistic.part(common.transform(own.X), own.y) for own in rows], axis=0))
 
 

@@ -101,7 +101,6 @@ def outcomes(drawn: Draw) -> Iterator[tuple[str, tuple[bool, bool, float, float]
 
 
 def rows(draws: int) -> Iterator[dict[str, object]]:
-    """Yield a row for each table and way."""
     for name, n_rows in TABLES.items():
         setting = Setting(dataset=name, n_parties=N_PARTIES, n_per_party=n_rows, labelled=False, defence="sums")
         outcomes_of: dict[str, list[tuple[float, ...]]] = {way: [] for way in WAYS}
