@@ -19,7 +19,7 @@ from .._validation import FloatArray, PartyName
 from ..errors import NoGuaranteeError, SharedBeforeError
 from ..linalg import gaussian_epsilon, gaussian_sigma
 from ._defence import Defence, Promise
-from ._digests import RowDigests
+from ._defended_rows import RowDigests
 
 # Rows that are transformed one by one, to see whether the obfuscator maps each row by itself.
 LONE_ROWS = 10
