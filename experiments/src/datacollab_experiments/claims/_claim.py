@@ -279,23 +279,15 @@ def change(measure: str, axis: str, before: Any, after: Any, **where: Sequence[A
     return find
 
 
-def rise(measure: str, axis: str, **where: Sequence[Any]) -> Statistic:
-    """Rise, from the first to the last value of an axis, of the least-squares line over the axis's logarithm."""
+def rise(measure: str, axis: str, *, exponent: bool = False, **where: Sequence[Any]) -> Statistic:
+    """Rise, from the first to the last value of an axis, of the least-squares line over the axis's logarithm.
+
+    With `exponent`, the slope of the line of the measure's logarithm: the exponent of growth.
+    """
 
     def find(results: Results, name: Name) -> dict[str, Sample]:
-        return {label: _fit(results, line, name, measure, axis) for label, line in results.lines(axis, where).items()}
-
-    return find
-
-
-def slope(measure: str, axis: str, **where: Sequence[Any]) -> Statistic:
-    """Exponent of growth: slope of the least-squares line of the logarithm of a measure over that of an axis."""
-
-    def find(results: Results, name: Name) -> dict[str, Sample]:
-        return {
-            label: _fit(results, line, name, measure, axis, exponent=True)
-            for label, line in results.lines(axis, where).items()
-        }
+        lines = results.lines(axis, where).items()
+        return {label: _fit(results, line, name, measure, axis, exponent=exponent) for label, line in lines}
 
     return find
 
@@ -403,7 +395,7 @@ AT_LEAST = (-0.01, math.inf)
 ACCURACY = value("accuracy")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Claim:
     """A statement about results, and how it is tested.
 
@@ -460,16 +452,8 @@ def claims_of(experiments: str, source: str, *entries: tuple[str, str, str, str,
     Each entry has the end of the id, the sentence, the quota, the comparisons in words, and the function that makes
     them.
     """
-    prefix = experiments.split()[0]
+    names = tuple(experiments.split())
     return tuple(
-        Claim(
-            id=f"{prefix}-{name}",
-            source=source,
-            sentence=sentence,
-            experiments=tuple(experiments.split()),
-            compared=compared,
-            quota=quota,
-            comparisons=comparisons,
-        )
+        Claim(f"{names[0]}-{name}", source, sentence, names, compared, quota, comparisons)
         for name, sentence, quota, compared, comparisons in entries
     )

@@ -23,7 +23,6 @@ from ._claim import (
     excess_of_sources,
     pairs,
     rise,
-    slope,
     value,
 )
 
@@ -230,14 +229,14 @@ ANCHOR_CLAIMS = (
             "KTI+TSL.",
             "all",
             f"{_EXPONENT} between 2.5 and 3.5 (two one-sided tests).",
-            each(slope("construct", "n_anchors"), KERNEL, (2.5, 3.5)),
+            each(rise("construct", "n_anchors", exponent=True), KERNEL, (2.5, 3.5)),
         ),
         (
             "construction-linear",
             "Time to construct the integration functions grows about in proportion to the anchors for linear methods.",
             "all",
             f"{_EXPONENT} between 0.5 and 1.5 (two one-sided tests).",
-            each(slope("construct", "n_anchors"), LINEAR, (0.5, 1.5)),
+            each(rise("construct", "n_anchors", exponent=True), LINEAR, (0.5, 1.5)),
         ),
         (
             "construction-kernel-faster",
@@ -245,7 +244,7 @@ ANCHOR_CLAIMS = (
             "all",
             "A comparison is a data set and a pair of methods: the slope of log seconds over log anchors of KTI or "
             "KTI+TSL less that of a linear method, above 0.",
-            pairs(slope("construct", "n_anchors"), KERNEL, LINEAR, ABOVE),
+            pairs(rise("construct", "n_anchors", exponent=True), KERNEL, LINEAR, ABOVE),
         ),
     ),
     *claims_of(
@@ -256,14 +255,14 @@ ANCHOR_CLAIMS = (
             "Time to represent the test rows grows about in proportion to the anchors for KTI and KTI+TSL.",
             "all",
             f"{_EXPONENT} between 0.5 and 1.5 (two one-sided tests).",
-            each(slope("represent", "n_anchors"), KERNEL, (0.5, 1.5)),
+            each(rise("represent", "n_anchors", exponent=True), KERNEL, (0.5, 1.5)),
         ),
         (
             "representation-linear",
             "Time to represent the test rows does not depend on the anchors for linear methods.",
             "all",
             f"{_EXPONENT} between -0.5 and 0.5 (two one-sided tests).",
-            each(slope("represent", "n_anchors"), LINEAR, (-0.5, 0.5)),
+            each(rise("represent", "n_anchors", exponent=True), LINEAR, (-0.5, 0.5)),
         ),
     ),
 )

@@ -182,14 +182,12 @@ class ResultStore:
             # In one transaction, so that two runs that start together find all tables or none.
             if not tables >= _TABLES:
                 self._connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;")
-        except sqlite3.OperationalError as error:
+        except (sqlite3.DatabaseError, ValueError) as error:
             self._connection.close()
-            raise OSError(f"{path} cannot be opened for writing ({error}). Is another run using it?") from None
-        except sqlite3.DatabaseError as error:
-            self._connection.close()
-            raise ValueError(f"{path} is not a file of experiment results ({error}).") from None
-        except ValueError:
-            self._connection.close()
+            if isinstance(error, sqlite3.OperationalError):
+                raise OSError(f"{path} cannot be opened for writing ({error}). Is another run using it?") from None
+            if isinstance(error, sqlite3.DatabaseError):
+                raise ValueError(f"{path} is not a file of experiment results ({error}).") from None
             raise
 
     def __enter__(self) -> Self:

@@ -89,20 +89,21 @@ def text(measured: Sequence[Measured], *, expected: int, preset: str) -> str:
 
 def _summary(there: Sequence[Measured]) -> str:
     """Return how often methods are above, not told from, or below others."""
-    contrasts: list[tuple[str, Callable[[Measured], Difference]]] = [
-        ("against own", lambda each: each.gain(each.collaborating, each.own)),
-        ("against the public rows alone", lambda each: each.gain(each.collaborating, PUBLIC)),
-        ("against the average of locals", lambda each: each.gain(each.collaborating, AVERAGE)),
-        ("against synthetic rows", lambda each: each.gain(each.collaborating, COPULA)),
-        ("against synthetic rows, DP", lambda each: each.gain(each.collaborating, NOISY)),
-        ("sums and own against own", lambda each: each.gain(COMBINED, each.own)),
-        ("sums and own against the average of locals", lambda each: each.gain(COMBINED, AVERAGE)),
-        ("sums and own against sums", lambda each: each.gain(COMBINED, SUMS)),
-        ("against sums, no noise", lambda each: each.gain(each.collaborating, EXACT_SUMS)),
-        ("against class sums, noise once", lambda each: each.gain(each.collaborating, CLASS_SUMS)),
-        ("DC* against own", lambda each: each.gain(CHOSEN, each.own)),
-        ("DC* against today's way", lambda each: each.gain(CHOSEN, TODAY)),
-    ]
+    # None stands for a party's final model, and for the better of its models without the others.
+    contrasts = (
+        ("against own", None, None),
+        ("against the public rows alone", None, PUBLIC),
+        ("against the average of locals", None, AVERAGE),
+        ("against synthetic rows", None, COPULA),
+        ("against synthetic rows, DP", None, NOISY),
+        ("sums and own against own", COMBINED, None),
+        ("sums and own against the average of locals", COMBINED, AVERAGE),
+        ("sums and own against sums", COMBINED, SUMS),
+        ("against sums, no noise", None, EXACT_SUMS),
+        ("against class sums, noise once", None, CLASS_SUMS),
+        ("DC* against own", CHOSEN, None),
+        ("DC* against today's way", CHOSEN, TODAY),
+    )
     groups: list[tuple[str, Callable[[Measured], bool]]] = [
         ("sums", lambda each: each.setting.defence == "sums"),
         ("rows, the pool", lambda each: each.setting.defence == "none"),
@@ -110,12 +111,11 @@ def _summary(there: Sequence[Measured]) -> str:
         ("rows, unseen tables", lambda each: each.setting.defence == "none" and each.setting.dataset in UNSEEN),
     ]
     rows = []
-    for name, contrast in contrasts:
+    for name, method, over in contrasts:
         cells = [name]
         for _, belongs in groups:
-            found = [
-                difference for each in there if belongs(each) and not math.isnan((difference := contrast(each)).mean)
-            ]
+            gains = [each.gain(method or each.collaborating, over or each.own) for each in there if belongs(each)]
+            found = [difference for difference in gains if not math.isnan(difference.mean)]
             verdicts = [difference.verdict for difference in found]
             above = sum(difference.mean > 0 for difference in found)
             if not found:

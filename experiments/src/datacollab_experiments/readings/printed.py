@@ -382,11 +382,6 @@ def _known() -> dict[str, list[dict[str, Any]]]:
     return tomllib.loads(Path(__file__).with_name("printed.toml").read_text(encoding="utf-8"))
 
 
-def _reasons() -> list[dict[str, Any]]:
-    """Return known reasons of deviations: texts, each with the settings of the numbers that it explains."""
-    return _known()["reason"]
-
-
 def _is_of(reason: Mapping[str, Any], printed: PublishedValue) -> bool:
     """Whether a reason is of this number."""
     return all(getattr(printed, key) in np.atleast_1d(value).tolist() for key, value in reason.items() if key != "text")
@@ -394,7 +389,7 @@ def _is_of(reason: Mapping[str, Any], printed: PublishedValue) -> bool:
 
 def _reason(printed: PublishedValue) -> str:
     """Return the text that asks most of the number."""
-    of_it = [{"text": NO_REASON}, *(reason for reason in _reasons() if _is_of(reason, printed))]
+    of_it = [{"text": NO_REASON}, *(reason for reason in _known()["reason"] if _is_of(reason, printed))]
     return str(max(of_it, key=len)["text"])
 
 

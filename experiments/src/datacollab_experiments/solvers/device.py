@@ -43,10 +43,10 @@ def main() -> None:
     def there(anchors: dict[str, Any]) -> dict[str, Any]:
         return {party: torch.asarray(A, device=arguments.device) for party, A in anchors.items()}
 
-    small = draw_parties(X, y, n_anchors=200, n_parties=2).anchors
+    small = draw_parties(X, y, n_anchors=200, n_parties=2)
     KTI(16).fit(there(small))
     for n_anchors in arguments.anchors:
-        anchors = draw_parties(X, y, n_anchors=n_anchors, n_parties=arguments.parties).anchors
+        anchors = draw_parties(X, y, n_anchors=n_anchors, n_parties=arguments.parties)
         moved = there(anchors)
         places: dict[str, Callable[[], KTI]] = {"cpu": lambda: KTI(16).fit(anchors), "gpu": lambda: KTI(16).fit(moved)}  # noqa: B023
         seconds = dict.fromkeys(places, np.inf)

@@ -94,7 +94,7 @@ def objective_of(
 def compare(kind: str, options: argparse.Namespace) -> list[list[str]]:
     """Return lines of the table, for one kind of representation."""
     X, y = load_table("mnist", options.data_dir)
-    anchors = draw_parties(X, y, n_anchors=options.n_anchors, kind=kind, seed=options.seed).anchors
+    anchors = draw_parties(X, y, n_anchors=options.n_anchors, kind=kind, seed=options.seed)
     alpha = float(KTI().alpha)
     lines = []
     with tempfile.TemporaryDirectory() as scratch:

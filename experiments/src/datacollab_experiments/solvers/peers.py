@@ -72,7 +72,7 @@ def fit_in_fresh_process(method: str, anchors: Path) -> dict[str, Any]:
 def compare(n_anchors: int, options: argparse.Namespace) -> list[list[str]]:
     """Return lines of the table, for one number of anchor rows."""
     X, y = load_table("mnist", options.data_dir)
-    anchors = draw_parties(X, y, n_anchors=n_anchors, n_parties=N_PARTIES, n_columns=N_COLUMNS).anchors
+    anchors = draw_parties(X, y, n_anchors=n_anchors, n_parties=N_PARTIES, n_columns=N_COLUMNS)
     rows: dict[str, list[dict[str, Any]]] = {method: [] for method in options.methods}
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "anchors.npz"

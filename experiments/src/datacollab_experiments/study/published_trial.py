@@ -30,8 +30,6 @@ from datacollab.study import CategoryColumn, LogisticRound, NumberColumn, RatioR
 from ..harness import r_table
 from ..sums.playing import noise_factor
 
-__all__ = ["TreatedPatients", "compare", "load_trial", "run_rounds"]
-
 TREATMENT = CategoryColumn("rx", ["placebo", "indomethacin"])
 RISK = NumberColumn("risk", 1.0, 5.5)
 OUTCOME = CategoryColumn("outcome", [0, 1])

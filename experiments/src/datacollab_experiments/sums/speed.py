@@ -15,12 +15,9 @@ import argparse
 import functools
 import json
 import operator
-import os
 import resource
 import shutil
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -41,6 +38,7 @@ from datacollab.table import Column
 
 from ..harness import markdown
 from ..pays.tables import Array
+from ..solvers.measuring import run_in_fresh_process
 
 FACTORS = 10
 PUBLIC = 1000
@@ -152,20 +150,17 @@ def run(
     root: Path, source: Path, threads: int, sums: Path | None = None, database: str | None = None
 ) -> dict[str, float]:
     """Call `share` in a fresh process with the sources of one version, on a fresh copy of the party's folder."""
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    here = [str(source), *sys.path]
-    environment = {**os.environ, **dict.fromkeys(names, str(threads)), "PYTHONPATH": os.pathsep.join(here)}
     with tempfile.TemporaryDirectory() as scratch:
         fresh = Path(scratch)
         shutil.copytree(root / PARTIES[0], fresh / PARTIES[0])
         (fresh / "table.parquet").symlink_to(root / "table.parquet")
-        command = [sys.executable, "-m", f"{__package__}.speed", "--share", str(fresh)]
+        arguments: list[object] = ["--share", fresh]
         if sums is not None:
-            command += ["--sums", str(sums)]
+            arguments += ["--sums", sums]
         if database is not None:
-            command += ["--database", database]
-        found = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
-    measured: dict[str, float] = json.loads(found)
+            arguments += ["--database", database]
+        measured: dict[str, float]
+        measured = run_in_fresh_process(f"{__package__}.speed", arguments, threads=threads, source=source)
     return measured
 
 
