@@ -65,7 +65,7 @@ def fit(method: str, anchors: dict[str, Array]) -> dict[str, Any]:
 def fit_in_fresh_process(method: str, anchors: Path) -> dict[str, Any]:
     """Call `fit` in a process with one thread of BLAS."""
     arguments = ["--fit", anchors, "--methods", method]
-    row: dict[str, Any] = run_in_fresh_process(f"{__package__}.peers", arguments, threads=1)
+    row: dict[str, Any] = run_in_fresh_process(f"{__package__}.peers", arguments)
     return row
 
 

@@ -15,8 +15,6 @@ References
    post-ERCP pancreatitis. New England Journal of Medicine 366, 1414-1422.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -8,8 +8,6 @@ $ python -m datacollab_experiments.study.ratio_coverage
 ```
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -20,8 +20,6 @@ $ python -m datacollab_experiments.study.rounds_coverage
 ```
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

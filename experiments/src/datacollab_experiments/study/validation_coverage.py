@@ -10,8 +10,6 @@ $ python -m datacollab_experiments.study.validation_coverage
 prints the figures of docs/validation.md; it takes some minutes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 

@@ -146,9 +146,7 @@ def share(root: Path, sums: Path | None, database: str | None) -> None:
     print(json.dumps({"cpu": used.ru_utime + used.ru_stime, "memory": 1024 * used.ru_maxrss}))
 
 
-def run(
-    root: Path, source: Path, threads: int, sums: Path | None = None, database: str | None = None
-) -> dict[str, float]:
+def run(root: Path, source: Path, sums: Path | None = None, database: str | None = None) -> dict[str, float]:
     """Call `share` in a fresh process with the sources of one version, on a fresh copy of the party's folder."""
     with tempfile.TemporaryDirectory() as scratch:
         fresh = Path(scratch)
@@ -160,7 +158,7 @@ def run(
         if database is not None:
             arguments += ["--database", database]
         measured: dict[str, float]
-        measured = run_in_fresh_process(f"{__package__}.speed", arguments, threads=threads, source=source)
+        measured = run_in_fresh_process(f"{__package__}.speed", arguments, source)
     return measured
 
 
@@ -172,7 +170,7 @@ def compare(root: Path, options: argparse.Namespace) -> list[str]:
     place = None if options.database is None else fill(root, options.database)
     for _ in range(options.pairs):
         for source, those in zip(sources, runs, strict=True):
-            those.append(run(root, source, options.threads, database=place))
+            those.append(run(root, source, database=place))
     line = [f"{options.rows:,}", f"{options.columns}", options.statistic]
     for those in runs:
         line += [f"{np.median([each['cpu'] for each in those]):.1f}"]
@@ -182,7 +180,7 @@ def compare(root: Path, options: argparse.Namespace) -> list[str]:
         sums = []
         for number, source in enumerate(sources):
             file = root / f"sums{number}.npy"
-            run(root, source, options.threads, file)
+            run(root, source, file)
             sums.append(np.load(file))
         line.append(f"{np.abs(sums[0] - sums[1]).max() / np.abs(sums[1]).max():.1g}")
     return line
@@ -218,7 +216,6 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--columns", type=int, default=50)
     parser.add_argument("--statistic", default="ridge regression", help="or one of a study, such as description")
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1, help="threads of BLAS")
     parser.add_argument("--beside", type=Path, help="src of another version, which shares in turn")
     parser.add_argument("--workers", type=int, nargs="+", help="make parts on so many processes of Dask instead")
     parser.add_argument("--database", help="read the rows of sqlite, duckdb or postgresql://…, by a query")
