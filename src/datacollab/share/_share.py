@@ -169,7 +169,7 @@ def _dtype_name(values: NDArray[Any]) -> str | None:
 
 
 def _target_error(fault: str) -> ExchangeError:
-    return ExchangeError("SHARE_MALFORMED", f"The share cannot be used: its targets are {fault}. Have it made again.")
+    return _share_error(f"its targets are {fault}")
 
 
 def too_large(fault: str) -> ExchangeError:
