@@ -1,4 +1,4 @@
-"""The studies of coverage: worlds are as they say, whole answers are those of statsmodels, and intervals are counted."""
+"""Coverage studies: worlds are as they say, whole answers are those of statsmodels, and intervals are counted."""
 
 import math
 
