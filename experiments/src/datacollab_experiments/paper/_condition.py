@@ -1,5 +1,7 @@
 """One experimental condition, as data."""
 
+from __future__ import annotations
+
 from dataclasses import asdict, dataclass
 from numbers import Integral, Real
 from typing import Any
