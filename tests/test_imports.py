@@ -205,7 +205,7 @@ def test_the_reader_of_imports_sees_them():
     base = imports()["datacollab.estimators._roles"]
     assert {"datacollab.analyst", "datacollab.party", "datacollab.errors"} <= base
     assert "datacollab.cli._data_commands" in imports()["datacollab.cli._demo_commands"]
-    assert "datacollab.share._targets" in imports()["datacollab.share._share"]
+    assert "datacollab.risk.audit._findings" in imports()["datacollab.risk.audit._result"]
     assert "datacollab.agreement" in imports()["datacollab.steps.party._party_folder"]
 
 

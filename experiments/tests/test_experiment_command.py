@@ -42,7 +42,7 @@ seeds = 2
 def small(tmp_path, monkeypatch):
     """A definition with small forests, whose report draws no picture that costs a UMAP."""
     shrink_forests(monkeypatch)
-    monkeypatch.setattr("datacollab_experiments.reports._results.alignment_figure", lambda data: Figure())
+    monkeypatch.setattr("datacollab_experiments.reports._report.alignment_figure", lambda data: Figure())
     path = tmp_path / "rq2.toml"
     path.write_text(SMALL, encoding="utf-8")
     return path

@@ -13,9 +13,8 @@ from sklearn.linear_model import LinearRegression
 import datacollab as dc
 from datacollab_experiments.family import __main__ as family
 from datacollab_experiments.family import alignment, feddcl, nri, privacy, quasi, shapley
-from datacollab_experiments.family.claims import at_least, at_most
-from datacollab_experiments.family.dealing import block_shares, draw_rotation
-from datacollab_experiments.pays.intervals import Difference
+from datacollab_experiments.family.dealing import at_least, at_most, block_shares, draw_rotation
+from datacollab_experiments.pays.results import Difference
 
 
 @pytest.mark.parametrize(

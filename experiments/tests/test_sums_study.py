@@ -17,12 +17,15 @@ from datacollab_experiments.pays.settings import Setting
 from datacollab_experiments.pays.tables import load_table
 from datacollab_experiments.sums.attacks import N_PUBLIC, N_WIDE, Scene, draw_world
 from datacollab_experiments.sums.membership import Membership
-from datacollab_experiments.sums.plan import ALIKE, ROSTERS, Roster, rule_for
 from datacollab_experiments.sums.playing import (
+    ALIKE,
+    ROSTERS,
+    Roster,
     common_map,
     exact_total,
     noise_factor,
     rows_of_total,
+    rule_for,
     statistic_of,
 )
 from datacollab_experiments.sums.rebuilding import Descent, rebuild

@@ -30,7 +30,7 @@ from datacollab.errors import (
     SuppressedRowsWarning,
 )
 from datacollab.party import Defence, GaussianMechanism, GaussianNoise, Microaggregation, Published
-from datacollab.party._digests import RowDigests
+from datacollab.party._defended_rows import RowDigests
 from datacollab.party._party import random_rotation
 
 EXPORTED = [

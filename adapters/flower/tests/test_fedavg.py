@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.special import softmax
 
 from datacollab_experiments.oneshot.methods import RATE, ROUNDS, STEPS, FederatedAveraging, kind_of, logistic
-from datacollab_experiments.oneshot.settings import PRESETS
+from datacollab_experiments.oneshot.tasks import PRESETS
 from datacollab_experiments.pays.draws import draw
 from datacollab_experiments.pays.tables import load_table
 

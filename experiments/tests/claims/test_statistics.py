@@ -16,8 +16,8 @@ from datacollab_experiments.claims import (
     interval,
     standardise_difference,
 )
-from datacollab_experiments.claims._claim_tests import Contrast, Contrasts, decide
-from datacollab_experiments.claims._statistics import holm, p_above, partial_conjunction
+from datacollab_experiments.claims._claim import Contrast, Contrasts, decide
+from datacollab_experiments.claims._estimates import holm, p_above, partial_conjunction
 from datacollab_experiments.paper import Condition, Row
 
 PRINTED = PublishedValue(table="a table", dataset="mnist", name="KTI", measure="accuracy", mean=0.7, n_trials=30)

@@ -1,13 +1,16 @@
-"""From a definition to a report: a run that goes on where it was, whatever stopped it, and what its command says."""
+"""The harness: tasks, runs that go on where they were, results in a file, and where numbers come from."""
 
 import argparse
 import gzip
 import itertools
 import os
 import random
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+import textwrap
 import time
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,10 +19,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from threadpoolctl import threadpool_info
 
-from datacollab_experiments.harness import ResultStore as Store
+import datacollab
+import datacollab_experiments
 from datacollab_experiments.harness import (
+    Outcome,
+    ResultStore,
     Study,
     Task,
     attempt,
@@ -28,10 +35,12 @@ from datacollab_experiments.harness import (
     read_outcomes,
     run_study,
     run_tasks,
+    source_state,
     study_options,
     versions,
     write_rows,
 )
+from datacollab_experiments.harness import ResultStore as Store
 
 MEASURED, TROUBLE = [], {}
 """What was computed in this process, and what is raised instead."""
@@ -312,3 +321,143 @@ def test_a_packed_table_is_the_same_whenever_and_wherever_it_is_written(tmp_path
     assert packed == other
     # A flush after each row would undo most of what packing saves.
     assert len(packed) < 1.1 * len(gzip.compress(plain))
+
+
+PACKAGES = {module.__name__: Path(module.__file__).parent for module in (datacollab, datacollab_experiments)}
+MODULE = "datacollab_experiments.harness._carried"
+
+
+@pytest.fixture(scope="module")
+def committed(tmp_path_factory):
+    """Both packages in a repository of its own, all of it committed."""
+    folder = tmp_path_factory.mktemp("repository")
+    for name, package in PACKAGES.items():
+        shutil.copytree(package, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for command in (
+        ["init", "--quiet"],
+        ["add", "."],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--no-gpg-sign", "--message", "all"],
+    ):
+        subprocess.run(["git", "-C", folder, *command], check=True)
+    return folder
+
+
+@pytest.fixture
+def repository(committed, tmp_path, monkeypatch):
+    """A copy of it, from which the packages are taken."""
+    shutil.copytree(committed, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(f"{MODULE}.__file__", str(tmp_path / "datacollab_experiments" / "harness" / "_carried.py"))
+    monkeypatch.setattr(datacollab, "__file__", str(tmp_path / "datacollab" / "__init__.py"))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "changed", ["datacollab/analyst/_kti.py", "datacollab_experiments/paper/_run.py", "datacollab/__init__.py"]
+)
+def test_a_change_anywhere_in_the_packages_shows(repository, changed):
+    committed = source_state()
+    assert len(committed) == 12
+    (repository / changed).write_text("# changed")
+    assert source_state() == f"{committed}+"
+
+
+def test_what_is_not_of_the_packages_does_not_show(repository):
+    (repository / "notes.txt").write_text("new")
+    assert "+" not in source_state()
+
+
+def test_outside_of_a_repository_there_is_none(repository):
+    shutil.rmtree(repository / ".git")
+    assert source_state() == ""
+
+
+VERSIONS = {"python": "3.x", "numpy": "2.x"}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "some" / "where" / "results.sqlite"
+
+
+def outcome(cell="a", accuracy=0.5, **more):
+    return Outcome(cell=cell, scores={"accuracy": accuracy}, seconds={"train": 0.25}, **more)
+
+
+def test_what_is_saved_is_read_back(path):
+    images = np.random.default_rng(0).random((2, 7, 64))
+    with ResultStore(path) as store:
+        store.save(3, [outcome(images=images), outcome("b", error="ValueError: no")], VERSIONS, "abc+")
+    with ResultStore(path) as store:
+        results = store.results()
+        assert set(results) == store.done() == {("a", 3), ("b", 3)}
+        first = results["a", 3]
+        assert (first.scores, first.seconds, first.error) == ({"accuracy": 0.5}, {"train": 0.25}, None)
+        assert (first.versions, first.source) == (VERSIONS, "abc+")
+        assert results["b", 3].error == "ValueError: no"
+        assert_allclose(store.images("a", 3), images, atol=1e-3)
+        assert store.images("b", 3) is None
+
+
+@pytest.mark.slow
+def test_reading_does_not_write(path):
+    with ResultStore(path) as store:
+        store.save(0, [outcome()], VERSIONS, "")
+    before = path.read_bytes()
+    path.chmod(0o444)
+    with ResultStore(path) as store:
+        assert store.done() == {("a", 0)}
+    assert path.read_bytes() == before
+
+
+def test_a_foreign_database_is_left_alone(tmp_path):
+    path = tmp_path / "photos.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE photos (name TEXT)")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="a database of something else"):
+        ResultStore(path)
+    assert path.read_bytes() == before
+
+
+def test_a_file_of_a_newer_version_is_refused(path):
+    with ResultStore(path):
+        pass
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(ValueError, match="format 99; .*upgrade datacollab"):
+        ResultStore(path)
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+def test_a_process_killed_while_it_writes_leaves_no_part_of_a_trial(path):
+    """Its results are inserted, its images are about to be, and nothing is committed."""
+    with ResultStore(path) as store:
+        store.save(0, [outcome("before")], VERSIONS, "")
+    code = f"""
+        import os, signal
+        from pathlib import Path
+        import numpy as np
+        from datacollab_experiments.harness import Outcome, ResultStore
+
+        def die_before_the_images(statement):
+            if "INTO images" in statement:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        store = ResultStore(Path({str(path)!r}))
+        store._connection.execute("PRAGMA cache_size = 1")
+        store._connection.set_trace_callback(die_before_the_images)
+        outcomes = [
+            Outcome(cell=str(n), scores={{"accuracy": 0.5}}, seconds={{}}, images=np.zeros((2, 7, 784)))
+            for n in range(500)
+        ]
+        store.save(1, outcomes, {{}}, "")
+        """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False)
+    assert done.returncode == -9
+    with ResultStore(path) as store:
+        assert store.done() == {("before", 0)}
+        store.save(1, [outcome("a")], VERSIONS, "")
+        assert store.done() == {("before", 0), ("a", 1)}

@@ -31,8 +31,7 @@ from datacollab_experiments.oneshot.methods import (
     kind_of,
 )
 from datacollab_experiments.oneshot.report import means_of, text
-from datacollab_experiments.oneshot.settings import PRESETS
-from datacollab_experiments.oneshot.tasks import tasks_of
+from datacollab_experiments.oneshot.tasks import PRESETS, tasks_of
 from datacollab_experiments.pays.draws import Rows, draw
 from datacollab_experiments.pays.library import pooled
 from datacollab_experiments.pays.settings import Setting

@@ -112,7 +112,7 @@ def test_each_seed_has_its_party_and_the_attackers_rows_are_nowhere_in_the_trial
         raise MemoryError("what it is given is seen")
 
     for name, value in {"audit": audit, "_N_PUBLIC": 300, "_N_CONTROL": 60}.items():
-        monkeypatch.setattr(f"datacollab_experiments.paper._risks.{name}", value)
+        monkeypatch.setattr(f"datacollab_experiments.paper._attack.{name}", value)
     trial = draw_trial(PLAIN, digits, seed)
     with pytest.raises(MemoryError):
         audit_scores(PLAIN, seed)

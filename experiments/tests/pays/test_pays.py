@@ -16,13 +16,11 @@ from datacollab.sums import CommonMap, RidgeSums, recommended
 from datacollab_experiments.harness import ResultStore, read_outcomes, run_tasks
 from datacollab_experiments.pays import library, tables, trial
 from datacollab_experiments.pays.__main__ import main
-from datacollab_experiments.pays.draws import draw
-from datacollab_experiments.pays.intervals import pair_differences
-from datacollab_experiments.pays.results import Measured, collect, rows_of
-from datacollab_experiments.pays.scoring import losses, score
+from datacollab_experiments.pays.draws import draw, losses, score
+from datacollab_experiments.pays.results import Measured, collect, pair_differences, rows_of
 from datacollab_experiments.pays.settings import PRESETS, Preset, Setting
-from datacollab_experiments.pays.synthetic import copula_rows, noisy_marginal_rows
 from datacollab_experiments.pays.tasks import MEASURES, tasks_of
+from datacollab_experiments.pays.trial import copula_rows, noisy_marginal_rows
 
 SMALL = Setting(dataset="digits", n_parties=4, n_per_party=50)
 

@@ -11,9 +11,9 @@ from datacollab_experiments import readings
 from datacollab_experiments.claims import check_claims
 from datacollab_experiments.paper import Condition, Row, experiment_names, load_experiment, make_tasks
 from datacollab_experiments.readings import printed
-from datacollab_experiments.reports._claims_text import claims_markdown
-from datacollab_experiments.reports._records import canonical
-from datacollab_experiments.reports._render import to_markdown
+from datacollab_experiments.reports._page import claims_markdown
+from datacollab_experiments.reports._report import canonical
+from datacollab_experiments.reports._table import to_markdown
 from datacollab_experiments.reports._tables import TIME_FIGURES, result_tables
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"

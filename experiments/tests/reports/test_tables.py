@@ -8,7 +8,7 @@ from report_rows import all_rows, failed, row
 from scipy import stats
 
 from datacollab_experiments.paper import Condition
-from datacollab_experiments.reports._records import canonical
+from datacollab_experiments.reports._report import canonical
 from datacollab_experiments.reports._table import layout, number, with_half_width
 from datacollab_experiments.reports._tables import result_tables
 

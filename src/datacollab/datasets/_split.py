@@ -97,7 +97,7 @@ def split_parties(
     _check_parameters(n_samples, n_parties, n_per_party, scheme, concentration)
     generator = check_random_state(random_state)
     if scheme == "iid":
-        rows = draw_iid(n_samples, n_parties, n_per_party, generator)
+        rows = generator.permutation(n_samples)[: n_parties * n_per_party].reshape(n_parties, n_per_party)
     elif scheme == "stratified":
         rows = draw_stratified(_class_codes(target, scheme), n_parties, n_per_party, generator)
     elif scheme == "label-skew":
@@ -212,11 +212,6 @@ class PartySplit(Mapping[str, PartyData]):
 
 
 Codes = NDArray[np.intp]
-
-
-def draw_iid(n_samples: int, n_parties: int, n_per_party: int, generator: np.random.RandomState) -> Codes:
-    """Draw equal random disjoint parties, as rows of shape (n_parties, n_per_party)."""
-    return generator.permutation(n_samples)[: n_parties * n_per_party].reshape(n_parties, n_per_party)
 
 
 def draw_stratified(codes: Codes, n_parties: int, n_per_party: int, generator: np.random.RandomState) -> Codes:

@@ -36,10 +36,6 @@ def _estimate(value: float, interval: Sequence[float] | None) -> Estimate:
 _Measure = Callable[..., tuple[float, list[float] | None]]
 
 
-def _root_mean(squares: FloatArray) -> tuple[float, None]:
-    return float(np.sqrt(squares.mean())), None
-
-
 def _mean_drop(losses: FloatArray, losses_before: FloatArray) -> tuple[float, list[float] | None]:
     return mean_with_interval(losses_before - losses)
 
@@ -242,7 +238,7 @@ def _measure_numbers(outputs: dict[str, FloatArray], target: FloatArray, unit: f
         constant=float(target.std() * unit),
         losses=squares,
         numbers=squares,
-        score=_root_mean,
+        score=lambda errors: (float(np.sqrt(errors.mean())), None),
         gain=error_reduction,
     )
 

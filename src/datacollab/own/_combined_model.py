@@ -128,9 +128,9 @@ def fit_own_model(statistic: RidgeSums, *parts: tuple[FloatArray, ArrayLike]) ->
         # Of small classes, rows without a vote, and iterations: models are judged on rows that they did not see.
         warnings.simplefilter("ignore")
         if statistic.classes is None:
-            forest, left_out = _better_for_numbers(X, t[:, 0])
+            forest, left_out = _choose_for_numbers(X, t[:, 0])
             return OwnModel(forest is not None, None, len(rows[0]), X, t, left_out[:, None], forest)
-        forest, left_out = _better_for_classes(X, aims, len(columns))
+        forest, left_out = _choose_for_classes(X, aims, len(columns))
     return OwnModel(forest is not None, columns, len(rows[0]), X, t, left_out, forest)
 
 
@@ -146,7 +146,7 @@ def _make_model(is_forest: bool, is_number: bool, n_columns: int) -> Any:
     return make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=500))
 
 
-def _better_for_numbers(X: FloatArray, aims: FloatArray) -> tuple[RandomForestRegressor | None, FloatArray]:
+def _choose_for_numbers(X: FloatArray, aims: FloatArray) -> tuple[RandomForestRegressor | None, FloatArray]:
     """Return the forest, or None if the linear model is better, and the better one's numbers for rows left out."""
     forest = _make_model(True, True, X.shape[1]).fit(X, aims)
     of_forest = forest.oob_prediction_
@@ -156,7 +156,7 @@ def _better_for_numbers(X: FloatArray, aims: FloatArray) -> tuple[RandomForestRe
     return None, of_linear
 
 
-def _better_for_classes(
+def _choose_for_classes(
     X: FloatArray, aims: NDArray[np.intp], n_known: int
 ) -> tuple[RandomForestClassifier | None, FloatArray]:
     """Return the forest, or None if the linear model is better, and probabilities for rows left out by the better."""

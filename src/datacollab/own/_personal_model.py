@@ -21,7 +21,7 @@ from ..linalg import Kernel
 from ..model import PartyModel
 from ._benefit import Benefit, Estimate, Side, benefit_of
 from ._blend import Blend, Blender, ClassBlend, ClassBlender, NumberBlend, NumberBlender
-from ._local_party import LocalParty, check_one_per_row
+from ._local_party import LocalParty, check_one_per_row, from_skops, local_party, party_state, to_skops
 from ._own_models import (
     EstimatorScorer,
     KernelScorer,
@@ -33,7 +33,6 @@ from ._own_models import (
     log_of_shares,
     own_candidates,
 )
-from ._state import from_skops, local_party, party_state, to_skops
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,8 @@
 """The party's side of an exchange: its secret f_k, and how its rows are defended and shared, once.
 
 * The role: `_party`; in sums, `_common_space`.  Obfuscators f_k: `_kernel_pca`, `_umap`.
-* How rows leave: `_sharing_plan`.  Defences: `_defence`; rows behind them: `_defended_rows`.
-* Promises: `_guarantee`; digests that recognise rows: `_digests`.
+* How rows leave: `_sharing_plan`.  Defences: `_defence`; rows behind them, and digests of rows: `_defended_rows`.
+* Promises: `_guarantee`.
 
 Models and maps that stay at the party are in `datacollab.own`, whose names can be imported from here as well.  Never
 imports ``analyst``.

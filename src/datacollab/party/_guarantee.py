@@ -19,7 +19,7 @@ from .._validation import FloatArray, PartyName
 from ..errors import NoGuaranteeError, SharedBeforeError
 from ..linalg import gaussian_epsilon, gaussian_sigma
 from ._defence import Defence, Promise
-from ._digests import RowDigests
+from ._defended_rows import RowDigests
 
 # Rows that are transformed one by one, to see whether the obfuscator maps each row by itself.
 LONE_ROWS = 10
@@ -142,18 +142,14 @@ def obstacle_before(
         return f"{n_own_rows} rows of fit_on are also among its private rows; take them out"
     if random_state is not None:
         return "its noise comes from a random_state, and anyone who knows that can subtract it; leave it None"
-    memory = _find_memory(obfuscator)
+    # A parameter that keeps something: a step that a clone leaves fitted, or numbers, or a closure.
+    memory = _find_first([obfuscator, *obfuscator.get_params(deep=True).values()])
     if memory is not None:
         why = "which keeps what it was fitted on before or was given; let fit_on teach it"
         return f"its obfuscator holds a {memory}, {why}"
     if not _maps_rows_alone(transform, X):
         return "its obfuscator maps a row differently when others are beside it, so each row depends on all"
     return None
-
-
-def _find_memory(obfuscator: Any) -> str | None:
-    """Return a parameter that keeps something: a step that a clone leaves fitted, or numbers, or a closure."""
-    return _find_first([obfuscator, *obfuscator.get_params(deep=True).values()])
 
 
 def _find_first(values: Iterable[Any]) -> str | None:

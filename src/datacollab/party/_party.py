@@ -46,8 +46,7 @@ from ..targets import (
     usual_time_step,
 )
 from ._defence import Defence
-from ._defended_rows import DefendedRows
-from ._digests import RowDigests, TableDigest
+from ._defended_rows import DefendedRows, RowDigests, TableDigest
 from ._guarantee import Basis, FittedTables, PrivacyGuarantee, obstacle_before, obstacle_in
 
 

@@ -1,4 +1,4 @@
-"""The result of an audit: JSON, tables, sentences and figures."""
+"""The result of an audit: JSON, tables, sentences, and the criteria that judge it."""
 
 import json
 import math
@@ -7,6 +7,8 @@ from dataclasses import FrozenInstanceError, asdict, fields, replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from audit_example import audit_result, finding
 from datacollab.risk.audit import Finding
@@ -113,3 +115,164 @@ def test_a_level_is_told_in_natural_frequencies(findings, given, words):
 
 def test_levels_without_findings_were_not_tested():
     assert set(audit_result(findings=()).sentences().values()) == {"Not tested."}
+
+
+STRONGEST = ("red", "amber", "green", "inconclusive")
+CRITERIA = ("singling out", "linkability", "inference", "membership")
+
+
+def criterion_of(findings, name):
+    return audit_result(findings=tuple(findings)).criterion(name)
+
+
+def rating_of(one):
+    return audit_result(findings=(one,)).table()["light"][0]
+
+
+def of_excess(excess, metric="linkage", baseline=0.09):
+    return finding(metric, baseline + 0.01, low=None, high=baseline + excess, baseline=baseline)
+
+
+@pytest.mark.parametrize(
+    ("excess", "rating"), [(0.02, "green"), (0.05, "green"), (0.0501, "amber"), (0.2, "amber"), (0.2001, "red")]
+)
+@pytest.mark.parametrize("metric", ["linkage", "re-identification@1", "attribute ink", "membership AUC"])
+def test_the_rating_goes_by_the_upper_end_above_the_labels(metric, excess, rating):
+    assert rating_of(of_excess(excess, metric)) == rating
+
+
+@pytest.mark.parametrize(("upper", "rating"), [(0.09, "green"), (0.0901, "amber"), (0.2, "amber"), (0.21, "red")])
+@pytest.mark.parametrize("metric", ["open-world linkage", "open-world re-identification"])
+def test_among_strangers_the_share_itself_counts_too(metric, upper, rating):
+    """Even where labels alone give nearly as much."""
+    one = finding(metric, upper - 0.005, low=None, high=upper, baseline=upper - 0.01)
+    assert rating_of(one) == rating
+    assert rating_of(replace(one, metric="linkage")) == "green"
+
+
+def test_an_attack_no_better_than_labels_alone_is_inconclusive():
+    for metric in ("linkage", "re-identification@1", "attribute ink"):
+        assert rating_of(finding(metric, 0.09, low=0.0, high=0.9, baseline=0.09)) == "inconclusive"
+        assert rating_of(finding(metric, 0.04, low=0.0, high=0.9, baseline=0.09)) == "inconclusive"
+        assert rating_of(finding(metric, 0.091, low=0.0, high=0.9, baseline=0.09)) == "red"
+
+
+def test_without_a_baseline_guessing_is_what_is_compared_with():
+    one = finding("membership AUC", 0.52, baseline=None, chance=0.5, low=0.49, high=0.55)
+    assert rating_of(one) == "green"
+    assert rating_of(replace(one, chance=None)) == "red"
+    assert rating_of(replace(one, value=0.5)) == "inconclusive"
+
+
+def test_one_stored_row_is_red():
+    stored = finding("training rows in files", 0.01, level="T4", low=None, high=None)
+    assert rating_of(stored) == "red"
+    assert rating_of(replace(stored, value=0.0)) == "inconclusive"
+
+
+def test_what_was_not_measured_counts_for_nothing():
+    unmeasured = finding("linkage", float("nan"), low=None, high=None)
+    assert rating_of(unmeasured) == "not tested"
+    assert criterion_of([unmeasured], "linkability").rating == "not tested"
+    assert criterion_of([], "inference").finding is None
+
+
+def test_reported_measures_count_for_no_criterion():
+    reported = [finding(metric, 1.0) for metric in ("R2", "label match", "re-identification@5", "another")]
+    for name in CRITERIA:
+        assert criterion_of(reported, name).rating == "not tested"
+
+
+def test_all_columns_together_may_show_a_leak_and_never_that_there_is_none():
+    ratings = [
+        criterion_of([finding("R2c", value, baseline=0.0)], "inference").rating for value in (0.5, 0.1, 0.01, -1)
+    ]
+    assert ratings == ["red", "amber", "not tested", "not tested"]
+
+
+def test_a_named_attribute_decides_before_all_columns_together():
+    found = [finding("R2c", 0.9, baseline=0.0), finding("attribute smoker", 0.8, low=0.7, high=0.85, baseline=0.73)]
+    assert criterion_of(found, "inference").finding.metric == "attribute smoker"
+    assert criterion_of(found, "inference").rating == "amber"
+
+
+def test_a_narrow_interval_does_not_make_up_for_a_wide_one():
+    narrow = finding("linkage", 0.102, low=0.07, high=0.14, baseline=0.1, attack="one")
+    wide = finding("linkage", 0.1, low=0.02, high=0.3, baseline=0.1, attack="another")
+    assert criterion_of([narrow], "linkability").rating == "green"
+    for order in ([narrow, wide], [wide, narrow]):
+        assert criterion_of(order, "linkability").rating == "inconclusive"
+
+
+FINDINGS = st.lists(
+    st.builds(
+        lambda value, width, attack: finding(
+            "linkage", value, low=value - width, high=value + width, baseline=0.09, attack=attack
+        ),
+        st.floats(0, 1),
+        st.floats(0, 0.2),
+        st.sampled_from(["kernel ridge", "emulator"]),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(FINDINGS)
+def test_the_strongest_attack_at_its_upper_end_decides(findings):
+    """Among the attacks that show anything, the maximum over upper ends; and the rating is the worst of all."""
+    judged = criterion_of(findings, "linkability")
+    assert judged.rating == min(map(rating_of, findings), key=STRONGEST.index)
+    telling = [one for one in findings if one.value > 0.09]
+    if telling:
+        assert judged.finding.upper == max(one.upper for one in telling)
+    else:
+        assert judged.rating == "inconclusive"
+        assert "nconclusive" in judged.reason
+
+
+@given(FINDINGS)
+def test_more_attacks_never_improve_a_rating(findings):
+    few, all_of_them = (criterion_of(some, "linkability").rating for some in (findings[:1], findings))
+    assert STRONGEST.index(all_of_them) <= STRONGEST.index(few)
+
+
+def test_a_measure_that_shows_nothing_is_no_reason_for_green():
+    """Where the closed world shows nothing, a little success among strangers is not green for the whole."""
+    closed = finding("linkage", 0.08)
+    among_strangers = finding("open-world linkage", 0.02, low=0.01, high=0.05)
+    assert criterion_of([among_strangers], "linkability").rating == "green"
+    assert criterion_of([closed, among_strangers], "linkability").rating == "inconclusive"
+    assert criterion_of([closed, among_strangers, finding("linkage", 0.1, high=0.12)], "linkability").rating == "green"
+
+
+def test_green_says_what_it_lacks():
+    closed = finding("linkage", 0.1, low=0.08, high=0.12)
+    assert criterion_of([closed], "linkability").reason.endswith("Not measured among strangers.")
+    among_strangers = finding("open-world linkage", 0.02, low=0.01, high=0.05)
+    assert "Not measured" not in criterion_of([closed, among_strangers], "linkability").reason
+    assert "Not measured" not in criterion_of([finding("attribute ink", 0.31, high=0.32)], "inference").reason
+
+
+def test_a_search_that_found_nothing_decides_nothing():
+    search = finding("training rows in files", 0.0, level="T4", low=None, high=None)
+    assert criterion_of([search], "singling out").rating == "inconclusive"
+    attack = finding("re-identification@1", 0.09, low=0.08, high=0.1)
+    assert criterion_of([search, attack], "singling out").rating == "green"
+    found = criterion_of([replace(search, value=0.02), attack], "singling out")
+    assert (found.rating, found.finding.level) == ("red", "T4")
+
+
+def test_the_example_is_judged_as_one_reads_it():
+    result = audit_result()
+    singling_out, linkability, inference, membership = result.all_criteria()
+    assert [one.name for one in result.all_criteria()] == list(CRITERIA)
+    assert [one.rating for one in result.all_criteria()] == ["red"] * 4
+    assert linkability.finding == result.headline("linkability")
+    assert linkability.finding.value == 0.993
+    assert linkability.reason == (
+        "T2, an attacker with the share, all anchor rows and a list of candidates: 99 % (at most 100 % by the attacks "
+        "tried) of shared rows joined to the right record. Labels alone: 9.0 %."
+    )
+    # Not the attribute known best, but the one known best beyond the labels.
+    assert inference.finding.metric == "attribute slant"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import _compare, _experiment
+from . import _experiment
 
 if TYPE_CHECKING:
     import typer
@@ -14,5 +14,5 @@ __all__ = ["register"]
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the program."""
-    app.command("compare")(_compare.compare)
+    app.command("compare")(_experiment.compare)
     app.add_typer(_experiment.app, name="experiment")

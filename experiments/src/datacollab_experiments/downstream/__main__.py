@@ -1,57 +1,27 @@
 """Run the sections, seed by seed, and write their tables beside their bounds; figures that are there are kept."""
 
 import argparse
-import hashlib
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from ..harness import Found, Outcome, Study, Task, cell_id, read_outcomes, results_file, run_study, study_options
+from ..harness import Found, ModuleTask, Study, module_tasks, read_outcomes, results_file, run_study, study_options
 from .report import Datum, judge_figures, report_text
 
 # Modules, each with `measured` and `WANTED`, in the order of the report.
 SECTIONS = ("survival", "effects", "effect_parties", "clusters")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Section(Task):
-    """All figures of one section and seed."""
-
-    section: str
-
-    @property
-    def label(self) -> str:
-        """Section and seed."""
-        return f"{self.section}, seed {self.seed}"
-
-    def measure(self) -> Iterator[Outcome]:
-        """Return the section's figures as the scores of its one cell."""
-        figures = import_module(f".{self.section}", __package__).measure(self.seed)
-        (cell,) = self.cells
-        scores = {"|".join((one.section, one.data, one.method, one.measure)): one.value for one in figures}
-        yield Outcome(cell=cell, scores=scores, seconds={})
-
-
-def tasks_of(sections: Sequence[str], n_seeds: int) -> list[Section]:
-    """One task for each section and seed; figures of an earlier version of a section are computed again."""
-    cells = {section: {cell_id({"section": section, "code": _digest(section)}): section} for section in sections}
-    return [
-        Section(seed=seed, cells=cells[section], section=section) for section in sections for seed in range(n_seeds)
-    ]
-
-
-def figures_of(found: Found[Section]) -> list[Datum]:
-    """Return all figures of results."""
+def figures_of(found: Found[ModuleTask]) -> list[Datum]:
     figures = []
     for task, results in found:
-        for result in results.values():
-            for name, value in result.scores.items():
-                section, data, method, measure = name.split("|")
-                figures.append(
-                    Datum(section=section, data=data, method=method, measure=measure, seed=task.seed, value=value)
-                )
+        section = import_module(task.module).SECTION
+        for name, value in (each for result in results.values() for each in result.scores.items()):
+            data, method, measure = name.split("|")
+            figures.append(
+                Datum(section=section, data=data, method=method, measure=measure, seed=task.seed, value=value)
+            )
     return figures
 
 
@@ -67,13 +37,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sections = options.section or list(SECTIONS)
     wanted = [one for section in sections for one in import_module(f".{section}", __package__).WANTED]
 
-    def write(found: Found[Section], folder: Path) -> Path:
+    def write(found: Found[ModuleTask], folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         page = folder / "README.md"
         page.write_text(report_text(figures_of(found), wanted), encoding="utf-8")
         return page
 
-    tasks = tasks_of(sections, options.seeds)
+    tasks = module_tasks(str(__package__), sections, options.seeds)
     status = run_study(Study(name="downstream", tasks=tasks, write_report=write), options)
     figures = figures_of(list(read_outcomes(results_file(options.output), tasks)))
     missed = [verdict for verdict in judge_figures(figures, wanted) if not verdict.held]
@@ -81,10 +51,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for verdict in missed:
         print(f"  not held: {verdict.words}")
     return status or int(bool(missed))
-
-
-def _digest(section: str) -> str:
-    return hashlib.sha256(Path(__file__).with_name(f"{section}.py").read_bytes()).hexdigest()[:12]
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from datacollab.errors import RepeatableSecretWarning
 from datacollab.estimators import DataCollaborationClusterer
 from datacollab.party import Microaggregation
 
-from .report import Datum, read_wanted
+from .report import Figure, read_wanted
 from .tables import penguins
 
 SECTION = "clusters"
@@ -64,19 +64,18 @@ _N_TEST = 300
 _N_COMPONENTS = 16
 
 
-def measure(seed: int) -> Iterator[Datum]:
-    """All figures of one seed."""
+def measure(seed: int) -> Iterator[Figure]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RepeatableSecretWarning)
         yield from _measure(seed)
 
 
-def _measure(seed: int) -> Iterator[Datum]:
+def _measure(seed: int) -> Iterator[Figure]:
     for table in _TABLES:
         for method, measure, value in _clusters(table, seed):
-            yield Datum(section=SECTION, data=table.data, method=method, measure=measure, seed=seed, value=value)
+            yield table.data, method, measure, value
     for method, value in _novelty(seed):
-        yield Datum(section=SECTION, data=_NOVEL, method=method, measure=NOVELTY, seed=seed, value=value)
+        yield _NOVEL, method, NOVELTY, value
 
 
 def _clusters(table: _Table, seed: int) -> Iterator[tuple[str, str, float]]:

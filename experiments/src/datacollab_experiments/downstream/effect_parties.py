@@ -24,7 +24,7 @@ from datacollab.effects import estimate_effect
 from datacollab.errors import EffectWarning
 from datacollab.targets import effect_target
 
-from .report import Datum, read_wanted
+from .report import Figure, read_wanted
 
 SECTION = "effects and parties"
 # Per seed.
@@ -93,7 +93,7 @@ def _shares(X: NDArray[np.float64], target: NDArray[np.void], seed: int, *, deal
     return shares
 
 
-def measure(seed: int) -> Iterator[Datum]:
+def measure(seed: int) -> Iterator[Figure]:
     """Coverage of 95 % intervals, and bias."""
     for kind, methods in _METHODS.items():
         found: dict[str, list[tuple[float, bool]]] = defaultdict(list)
@@ -109,13 +109,7 @@ def measure(seed: int) -> Iterator[Datum]:
         for name, pairs in found.items():
             off, covered = np.transpose(pairs)
             for measure, value in (("coverage", covered.mean()), ("bias", off.mean())):
-                yield Datum(
-                    section=SECTION, data=_data(kind), method=name, measure=measure, seed=seed, value=float(value)
-                )
-
-
-def _data(kind: str) -> str:
-    return f"{kind} {_HOSPITALS}x{_N_ROWS}"
+                yield f"{kind} {_HOSPITALS}x{_N_ROWS}", name, measure, float(value)
 
 
 WANTED = read_wanted(SECTION)

@@ -1,22 +1,140 @@
-"""Effects of a treatment: known ones on real covariates, and real ones on survival beside the pooled table's."""
+"""Effects of a treatment: known ones on real covariates of smokers, and real ones on survival."""
 
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import datacollab as dc
-from datacollab.effects import conditional_effects, estimate_effect
+from datacollab.effects import (
+    conditional_effects,
+    doubly_robust,
+    effect_folds,
+    equal_rows,
+    estimate_effect,
+    partially_linear,
+    with_parties,
+)
 from datacollab.errors import EffectError, EffectWarning, SinglePartyWarning
 from datacollab.party import Microaggregation
 from datacollab.targets import effect_target
 
-from .effect_worlds import AFFINE, AFFINE_KERNEL, TRUTH, EffectWorld, Sharing, estimate_raw, parties, shares_of, world
-from .report import Datum, read_wanted
-from .tables import survival_table
+from .report import Figure, read_wanted
+from .tables import nhefs, survival_table
+
+TRUTH = 2.0
+_WIDTH = 9
+_KERNEL_WIDTH = 16
+_N_PUBLIC = 300
+_TREATED = np.array([0.3, -0.3, 0.4, 0.2, -0.3, 0.3, 0.2, 0.1, 0.3])
+_OUTCOME = np.array([1.0, -0.5, 1.0, 0.5, -1.0, 1.0, 0.3, 0.3, 1.5])
+# For representations of as many columns as the table has.
+AFFINE = dc.LTI(_WIDTH, fit_intercept=True)
+AFFINE_KERNEL = dc.LTI(_KERNEL_WIDTH, fit_intercept=True)
+
+
+@dataclass(frozen=True, eq=False)
+class EffectWorld:
+    """Rows of the parties, in their order, and public ones.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, 9)
+    treatment, outcome : ndarray of shape (n_rows,)
+    public : ndarray of shape (300, 9)
+        Other real rows: the anchor.
+    public_treatment, public_outcome : ndarray of shape (300,)
+        For those who have public rows with treatments and outcomes; nobody else looks at them.
+    party : ndarray of shape (n_rows,)
+    """
+
+    X: NDArray[np.float64]
+    treatment: NDArray[np.int64]
+    outcome: NDArray[np.float64]
+    public: NDArray[np.float64]
+    public_treatment: NDArray[np.int64]
+    public_outcome: NDArray[np.float64]
+    party: NDArray[np.intp]
+
+
+def world(seed: int, n_parties: int, n_per_party: int) -> EffectWorld:
+    """Draw rows of the table without replacement, treatments by a logistic and outcomes by a linear function."""
+    table = nhefs().drop(columns=["qsmk", "wt82_71"]).to_numpy()
+    rng = np.random.default_rng(seed)
+    n = n_parties * n_per_party
+    rows = rng.permutation(len(table))[: n + _N_PUBLIC]
+    z = ((table - table.mean(axis=0)) / table.std(axis=0))[rows]
+    # Treatment follows the covariates by a logistic model, whose coefficients are fixed above.
+    treatment = (rng.random(len(z)) < 1 / (1 + np.exp(0.4 - z @ _TREATED))).astype(np.int64)
+    outcome = TRUTH * treatment + z @ _OUTCOME + 2.0 * rng.normal(size=len(z))
+    return EffectWorld(
+        *(table[rows[:n]], treatment[:n], outcome[:n]),
+        *(table[rows[n:]], treatment[n:], outcome[n:]),
+        np.repeat(np.arange(n_parties), n_per_party),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Sharing:
+    """How parties share."""
+
+    kind: str = "pca"
+    grouped: int | None = None
+
+
+def parties(w: EffectWorld, how: Sharing, seed: int) -> Iterator[tuple[dc.Party, NDArray[np.intp]]]:
+    """Parties fitted, and where their rows are."""
+    target = effect_target(w.treatment, w.outcome)
+    for k in range(int(w.party.max()) + 1):
+        own = np.flatnonzero(w.party == k)
+        if how.kind == "pca":
+            f = dc.obfuscator("pca", n_components=_WIDTH, standardize=True)
+        else:
+            f = dc.obfuscator("kernel-pca", n_components=_KERNEL_WIDTH)
+        defended: dict[str, Any] = (
+            {} if how.grouped is None else {"fit_on": w.public, "defences": [Microaggregation(how.grouped)]}
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dc.errors.RepeatableSecretWarning)
+            # Arms of fewer rows than a group are not shared.
+            warnings.simplefilter("ignore", dc.errors.SuppressedRowsWarning)
+            yield dc.Party(k, f, random_state=100 * seed + k, **defended).fit(w.X[own], target[own]), own
+
+
+def shares_of(w: EffectWorld, how: Sharing, seed: int) -> list[dc.Share]:
+    return [party.share(w.public) for party, _ in parties(w, how, seed)]
+
+
+def folds_for(treatment: NDArray[np.int64], groups: NDArray[np.intp]) -> int:
+    """Five, or fewer where an arm has fewer rows; below two there is no estimate."""
+    return min(5, *(len(np.unique(groups[treatment == arm])) for arm in (0, 1)))
+
+
+def estimate_raw(
+    X: NDArray[np.float64],
+    treatment: NDArray[np.int64],
+    outcome: NDArray[np.float64],
+    method: str,
+    seed: int,
+    *,
+    grouped: bool = False,
+    party: NDArray[np.intp] | None = None,
+) -> tuple[float, float] | None:
+    """Estimate and standard error from raw rows, with a level of each party; None where an arm has fewer than two."""
+    groups = equal_rows(X) if grouped else np.arange(len(X))
+    n_folds = folds_for(treatment, groups)
+    # Cross-fitting needs both arms in training and test folds.
+    if n_folds < 2:
+        return None
+    folds = effect_folds(treatment, groups, n_folds, seed, party=party)
+    found = (partially_linear if method == "plr" else doubly_robust)(with_parties(X, party), treatment, outcome, folds)
+    return found.value, found.standard_error(groups)
+
 
 SECTION = "effects"
 # Worlds of one seed: a root mean squared error is over these.
@@ -32,15 +150,14 @@ SHARED = {
 }
 # The horizon of the restricted mean, in days.
 _FIVE_YEARS = 5 * 365.25
-_KERNEL_WIDTH = 32
+_SURVIVAL_WIDTH = 32
 _TENTHS = [slice(120 * k, 120 * (k + 1)) for k in range(10)]
 
 # Estimates and standard errors, by who made them.
 Found = dict[str, list[tuple[float, float]]]
 
 
-def measure(seed: int) -> Iterator[Datum]:
-    """All figures of one seed."""
+def measure(seed: int) -> Iterator[Figure]:
     with warnings.catch_warnings():
         # Parties alone have nothing to align, and few rows of either arm: that is what is measured.
         warnings.simplefilter("ignore", SinglePartyWarning)
@@ -48,10 +165,9 @@ def measure(seed: int) -> Iterator[Datum]:
         yield from list(_measure(seed))
 
 
-def _measure(seed: int) -> Iterator[Datum]:
+def _measure(seed: int) -> Iterator[Figure]:
     for n_parties, n_rows in SIZES:
         data = f"nhefs {n_parties}x{n_rows}"
-        made = partial(Datum, section=SECTION, data=data, seed=seed)
         by_method: dict[str, Found] = {method: {} for method in METHODS}
         refused = dict.fromkeys(METHODS, 0)
         for number in range(N_WORLDS):
@@ -63,13 +179,9 @@ def _measure(seed: int) -> Iterator[Datum]:
             for who, pairs in found.items():
                 values, errors = np.transpose(pairs)
                 off = values - TRUTH
-                yield made(method=who, measure=f"{method} RMSE", value=float(np.sqrt(np.mean(off**2))))
-                yield made(
-                    method=who, measure=f"{method} coverage", value=float(np.mean(np.abs(off) < 1.959964 * errors))
-                )
-            yield made(
-                method="Local", measure=f"{method} parties without an estimate", value=refused[method] / N_WORLDS
-            )
+                yield data, who, f"{method} RMSE", float(np.sqrt(np.mean(off**2)))
+                yield data, who, f"{method} coverage", float(np.mean(np.abs(off) < 1.959964 * errors))
+            yield data, "Local", f"{method} parties without an estimate", refused[method] / N_WORLDS
     yield from _conditional(seed)
     yield from _survival(seed)
 
@@ -128,9 +240,8 @@ def _by_outcome(w: EffectWorld, method: str, seed: int) -> tuple[float, float]:
     return found
 
 
-def _conditional(seed: int) -> Iterator[Datum]:
+def _conditional(seed: int) -> Iterator[Figure]:
     """Effects that depend on two columns: root mean squared error of each own row's effect."""
-    made = partial(Datum, section=SECTION, data="nhefs 8x120", seed=seed, measure="conditional RMSE")
     squared: dict[str, list[float]] = {}
     for number in range(N_WORLDS):
         w = world(1000 * seed + number, 8, 120)
@@ -154,7 +265,7 @@ def _conditional(seed: int) -> Iterator[Datum]:
             )
             squared.setdefault("Local", []).append(_mse(alone.party_model(0).predict(w.X[own]), truth[own]))
     for who, values in squared.items():
-        yield made(method=who, value=float(np.sqrt(np.mean(values))))
+        yield "nhefs 8x120", who, "conditional RMSE", float(np.sqrt(np.mean(values)))
 
 
 def _as_share(X: NDArray[np.float64], target: NDArray[np.void], anchor: NDArray[np.float64]) -> dc.Share:
@@ -176,7 +287,7 @@ def _mse(said: NDArray[np.float64], truth: NDArray[np.float64]) -> float:
     return float(np.mean((said - truth) ** 2))
 
 
-def _survival(seed: int) -> Iterator[Datum]:
+def _survival(seed: int) -> Iterator[Figure]:
     """Chemotherapy and survival at five years: how far each is from the pooled table, in its standard errors."""
     table = survival_table("rotterdam")
     columns = table.X.drop(columns=["chemo"]).to_numpy()
@@ -193,7 +304,7 @@ def _survival(seed: int) -> Iterator[Datum]:
     shared = {}
     for who, f, aligned in (
         ("DC PCA affine", dc.obfuscator("pca", n_components=X.shape[1], standardize=True), affine),
-        ("DC kernel PCA affine", dc.obfuscator("kernel-pca", n_components=_KERNEL_WIDTH), AFFINE_KERNEL),
+        ("DC kernel PCA affine", dc.obfuscator("kernel-pca", n_components=_SURVIVAL_WIDTH), AFFINE_KERNEL),
     ):
         # The order is kept, so that folds are those of the pooled table.
         fitted = [dc.Party(k, f, time_step=None, shuffle=False).fit(X[own], y[own]) for k, own in enumerate(_TENTHS)]
@@ -213,14 +324,7 @@ def _survival(seed: int) -> Iterator[Datum]:
             off["Local"] = float(np.mean([abs(value - central.estimate) for value, _ in local]))
             off["meta"] = abs(_meta(local)[0] - central.estimate)
         for who, value in off.items():
-            yield Datum(
-                section=SECTION,
-                data="rotterdam 10x120",
-                method=who,
-                measure=f"survival off, {method}, in SE of Central",
-                seed=seed,
-                value=value / central.standard_error,
-            )
+            yield "rotterdam 10x120", who, f"survival off, {method}, in SE of Central", value / central.standard_error
 
 
 WANTED = read_wanted(SECTION)

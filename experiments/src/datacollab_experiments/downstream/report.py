@@ -3,12 +3,15 @@
 import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from ..harness import markdown
+
+Figure = tuple[str, str, str, float]
+"""Data, method, measure and value of one seed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +66,6 @@ class JudgedFigure:
 
     @property
     def bounds(self) -> str:
-        """The bounds in words."""
         one = self.wanted
         if one.at_least is not None and one.at_most is not None:
             return f"{one.at_least:g} to {one.at_most:g}"
@@ -86,9 +88,9 @@ def judge_figures(figures: Iterable[Datum], wanted: Iterable[Wanted]) -> list[Ju
     values = _by_figure(figures)
     verdicts = []
     for one in wanted:
-        found = _mean(values.get((one.section, one.data, one.method, one.measure), {}))
+        found = _mean(values.get(_key(one), {}))
         if one.beside is not None:
-            found -= _mean(values.get((one.section, one.data, one.beside, one.measure), {}))
+            found -= _mean(values.get(_key(replace(one, method=one.beside)), {}))
         verdicts.append(JudgedFigure(one, found))
     return verdicts
 
@@ -132,14 +134,14 @@ def _judgement(verdict: JudgedFigure) -> str:
     return text
 
 
-def _key(wanted: Wanted) -> Key:
-    return wanted.section, wanted.data, wanted.method, wanted.measure
+def _key(one: Wanted | Datum) -> Key:
+    return one.section, one.data, one.method, one.measure
 
 
 def _by_figure(figures: Iterable[Datum]) -> dict[Key, dict[int, float]]:
     values: dict[Key, dict[int, float]] = {}
     for one in figures:
-        values.setdefault((one.section, one.data, one.method, one.measure), {})[one.seed] = one.value
+        values.setdefault(_key(one), {})[one.seed] = one.value
     return values
 
 

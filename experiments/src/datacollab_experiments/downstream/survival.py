@@ -18,9 +18,8 @@ from datacollab.party import Microaggregation
 from datacollab.survival import CoxRegression, SurvivalForest, SurvivalModel, concordance_index, risk_groups
 from datacollab.targets import coarsen_times, survival_target
 
-from .brier import mean_brier_score
-from .report import Datum, read_wanted
-from .tables import survival_table
+from .report import Figure, read_wanted
+from .tables import mean_brier_score, survival_table
 
 SECTION = "survival"
 # Days of a mean month.
@@ -211,8 +210,7 @@ def scores(split: Split, said: Mapping[int, Predicted | None], beside: Mapping[i
     return {measure: float(np.mean(values)) for measure, values in found.items() if values}
 
 
-def measure(seed: int) -> Iterator[Datum]:
-    """All tables and methods of one seed."""
+def measure(seed: int) -> Iterator[Figure]:
     for name, (n_parties, n_rows) in COX_TABLES.items():
         split = split_of(name, n_parties, n_rows, seed)
         d = split.test.shape[1]
@@ -232,7 +230,7 @@ def measure(seed: int) -> Iterator[Datum]:
             said[f"DC groups, {grouped}"] = collaboration(
                 split, lambda: cox(ALPHA_OF_MEANS), "pca", affine, n_components=d, grouped=grouped, seed=seed
             )
-        yield from list_figures(split, said, whole, seed)
+        yield from list_figures(split, said, whole)
         yield from alone(name, split.label, n_parties * n_rows, seed)
     for name, (n_parties, n_rows) in FOREST_TABLES.items():
         split = split_of(name, n_parties, n_rows, seed)
@@ -249,31 +247,24 @@ def measure(seed: int) -> Iterator[Datum]:
             "Local+Public forest": local(split, forest, public=True),
             "DC PCA affine forest": collaboration(split, forest, "pca", affine, n_components=d),
         }
-        yield from list_figures(split, said, whole, seed)
+        yield from list_figures(split, said, whole)
 
 
 def list_figures(
-    split: Split, said: Mapping[str, Mapping[int, Predicted | None]], whole: Mapping[int, Predicted], seed: int
-) -> Iterator[Datum]:
+    split: Split, said: Mapping[str, Mapping[int, Predicted | None]], whole: Mapping[int, Predicted]
+) -> Iterator[Figure]:
     for method, each in said.items():
         for measure, value in scores(split, each, whole).items():
-            yield Datum(section=SECTION, data=split.label, method=method, measure=measure, seed=seed, value=value)
+            yield split.label, method, measure, value
 
 
-def alone(name: str, label: str, n_rows: int, seed: int) -> Iterator[Datum]:
+def alone(name: str, label: str, n_rows: int, seed: int) -> Iterator[Figure]:
     """How many of all parties' rows have an event and time that no other of them has, in days and in months."""
     table = survival_table(name)
     target = survival_target(table.event, table.time)[draw_order(len(table.X), seed)[:n_rows]]
     for method, step in (("days", 1.0), ("months", MONTH)):
         _, counts = np.unique(coarsen_times(target, step), return_counts=True)
-        yield Datum(
-            section=SECTION,
-            data=label,
-            method=method,
-            measure="rows alone with their event and time",
-            seed=seed,
-            value=float((counts == 1).sum() / counts.sum()),
-        )
+        yield label, method, "rows alone with their event and time", float((counts == 1).sum() / counts.sum())
 
 
 WANTED = read_wanted(SECTION)

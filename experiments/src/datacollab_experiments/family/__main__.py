@@ -2,20 +2,18 @@
 
 import argparse
 import csv
-import hashlib
 import os
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from statistics import median
 from types import ModuleType
 
-from ..harness import Found, Outcome, Study, Task, cell_id, markdown, run_study, study_options, write_rows
-from ..pays.intervals import Difference, student
-from .claims import FamilyRow, Scores
+from ..harness import Found, ModuleTask, Study, markdown, module_tasks, run_study, study_options, write_rows
+from ..pays.results import Difference, student
+from .dealing import FamilyRow, Scores
 
 # Modules, each with `measure`, `ROWS` and a docstring for the page, in the order of the report.
 MEMBERS = ("alignment", "feddcl", "nri", "privacy", "clustering", "cox", "quasi", "shapley")
@@ -28,49 +26,16 @@ _SOURCES = (
 _COMMAND = "python -m datacollab_experiments.family --data-dir DIR --copy-to docs/results/family"
 
 
-@dataclass(frozen=True, kw_only=True)
-class MemberTask(Task):
-    """All figures of one member and seed."""
-
-    member: str
-    small: bool
-
-    @property
-    def label(self) -> str:
-        """Member and seed."""
-        return f"{self.member}, seed {self.seed}"
-
-    def measure(self) -> Iterator[Outcome]:
-        """Return the member's figures as the scores of its one cell."""
-        (cell,) = self.cells
-        figures = _module(self.member).measure(self.seed, small=self.small)
-        scores = {"|".join(names): float(value) for *names, value in figures}
-        yield Outcome(cell=cell, scores=scores, seconds={})
-
-
-def tasks_of(members: Sequence[str], n_seeds: int, *, small: bool) -> list[MemberTask]:
-    """Return one task for each member and seed; figures of an earlier version of a module are computed again."""
-    # A changed module, or a changed deal, makes new cells.
-    cells = {
-        member: {cell_id({"member": member, "small": small, "code": _digest(member)}): member} for member in members
-    }
-    return [
-        MemberTask(seed=seed, cells=cells[member], member=member, small=small)
-        for member in members
-        for seed in range(n_seeds)
-    ]
-
-
-def write_report(found: Found[MemberTask], folder: Path) -> Path:
+def write_report(found: Found[ModuleTask], folder: Path) -> Path:
     """Write every figure, and their page."""
     rows = []
     for task, results in found:
         for result in results.values():
             for name, value in result.scores.items():
                 data, method, measure = name.split("|")
-                figure = {"member": task.member, "data": data, "method": method, "measure": measure}
+                figure = {"member": task.name, "data": data, "method": method, "measure": measure}
                 rows.append({**figure, "seed": task.seed, "value": value})
-    small = any(task.small for task, _ in found)
+    small = any(task.options["small"] for task, _ in found)
     folder.mkdir(parents=True, exist_ok=True)
     write_rows(rows, folder / "rows.csv")
     page = folder / "README.md"
@@ -153,13 +118,7 @@ def _module(member: str) -> ModuleType:
     return import_module(f".{member}", __package__)
 
 
-def _digest(member: str) -> str:
-    code = [Path(__file__).with_name(f"{each}.py").read_bytes() for each in (member, "dealing")]
-    return hashlib.sha256(b"".join(code)).hexdigest()
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command."""
     parser = argparse.ArgumentParser(prog=f"python -m {__package__}", description=__doc__)
     parser.add_argument("--member", action="append", choices=MEMBERS, help="only these; may be repeated")
     parser.add_argument(
@@ -170,7 +129,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.data_dir:
         os.environ["DATACOLLAB_DATA"] = options.data_dir
     small = options.preset == "smoke"
-    tasks = tasks_of(options.member or MEMBERS, 2 if small else 10, small=small)
+    members = options.member or MEMBERS
+    tasks = module_tasks(str(__package__), members, 2 if small else 10, beside=["dealing"], small=small)
     return run_study(Study(name="family", tasks=tasks, write_report=write_report), options)
 
 

@@ -24,8 +24,7 @@ from sklearn.svm import SVC
 
 import datacollab as dc
 
-from .claims import FamilyRow, Figure, at_least, at_most
-from .dealing import Array, Deal, deal_rows, draw_rotation, load_images
+from .dealing import Array, Deal, FamilyRow, Figure, at_least, at_most, deal_rows, draw_rotation, load_images
 
 ACCURACY = "accuracy"
 RANGE = "range over targets"
@@ -61,7 +60,6 @@ ROWS = (
 
 
 def measure(seed: int, *, small: bool) -> Iterator[Figure]:
-    """Return the figures of one draw."""
     X, y = load_images(small=small)
     deal = deal_rows(X, y, seed, n_parties=10, n_rows=30 if small else 100, n_public=500)
     rng = np.random.default_rng([seed, 1])

@@ -17,8 +17,7 @@ from sklearn.metrics import adjusted_rand_score
 import datacollab as dc
 from datacollab.analyst import integrate
 
-from .claims import FamilyRow, Figure, at_least
-from .dealing import Array, block_shares, standardize
+from .dealing import Array, FamilyRow, Figure, at_least, block_shares, standardize
 
 TABLES = {"iris": (load_iris, 3), "wine": (load_wine, 3), "breast cancer": (load_breast_cancer, 2)}
 PAPER = "Y. Kawamata et al. (2025). A new type of federated clustering: a non-model-sharing approach. arXiv:2506.10244."
@@ -34,7 +33,6 @@ ROWS = tuple(
 
 
 def measure(seed: int, *, small: bool) -> Iterator[Figure]:
-    """Return the figures of one draw."""
     for table, (load, n_clusters) in TABLES.items():
         X, y = load(return_X_y=True)
         rng = np.random.default_rng([seed, len(X)])

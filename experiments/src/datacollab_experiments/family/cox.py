@@ -18,8 +18,7 @@ import datacollab as dc
 from datacollab.survival import CoxRegression, concordance_index
 
 from ..downstream.survival import Split, cox, split_of, strata_of, target_of_all
-from .claims import FamilyRow, Figure, at_least, at_most
-from .dealing import Array, standardize
+from .dealing import Array, FamilyRow, Figure, at_least, at_most, standardize
 
 PAPER = (
     "A. Imakura, R. Tsunoda, R. Kagawa, K. Yamagata and T. Sakurai (2023). DC-COX: data collaboration Cox proportional "
@@ -56,7 +55,6 @@ def _principal(X: Array, y: NDArray[np.void], width: int, rng: np.random.Generat
 
 
 def measure(seed: int, *, small: bool) -> Iterator[Figure]:
-    """Return the figures of one draw."""
     for table in TABLES[: 1 if small else None]:
         split = split_of(table, 5, 50, seed)
         own = {k: (standardize(X, split.anchor), y) for k, (X, y) in split.parties.items()}

@@ -18,8 +18,7 @@ from sklearn.preprocessing import StandardScaler
 import datacollab as dc
 from datacollab.linalg import fix_signs
 
-from .claims import FamilyRow, Figure, at_least
-from .dealing import Array, logistic_model
+from .dealing import Array, FamilyRow, Figure, at_least, logistic_model
 
 PAPER = (
     "A. Imakura and T. Sakurai (2024). FedDCL: a federated data collaboration learning as a hybrid-type "
@@ -115,7 +114,6 @@ def average_models(tables: Sequence[Labelled]) -> Pipeline:
 
 
 def measure(seed: int, *, small: bool) -> Iterator[Figure]:
-    """Yield the figures of one draw."""
     world = draw_groups(seed)
     X_test, y_test = world.test
     anchors = {name: share.anchor_representation for name, share in world.shares.items()}

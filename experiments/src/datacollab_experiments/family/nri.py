@@ -22,8 +22,7 @@ from sklearn.decomposition import PCA
 import datacollab as dc
 from datacollab.party import DistilledModel
 
-from .claims import FamilyRow, Figure, at_least, at_most
-from .dealing import Array, deal_rows, logistic_model, standardize
+from .dealing import Array, FamilyRow, Figure, at_least, at_most, deal_rows, logistic_model, standardize
 
 TABLE = "breast cancer 5x40"
 N_COLUMNS = 10
@@ -87,7 +86,6 @@ def _leverages(rows: Array) -> Array:
 
 
 def measure(seed: int, *, small: bool) -> Iterator[Figure]:
-    """Return the figures of one draw."""
     X, y = load_breast_cancer(return_X_y=True)
     deal = deal_rows(X, y, seed, n_parties=5, n_rows=40, n_public=150)
     anchor = deal.public[0]

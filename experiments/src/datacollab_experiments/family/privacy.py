@@ -22,8 +22,7 @@ import datacollab as dc
 from datacollab.linalg import gaussian_sigma
 from datacollab.party import GaussianMechanism
 
-from .claims import FamilyRow, Figure, at_least
-from .dealing import Array, deal_rows, load_images, logistic_model
+from .dealing import Array, FamilyRow, Figure, at_least, deal_rows, load_images, logistic_model
 
 MNIST = "MNIST 10x100"
 N_COLUMNS = 16
@@ -98,7 +97,6 @@ def private_descent(
 
 
 def measure(seed: int, *, small: bool) -> Iterator[Figure]:
-    """Return the figures of one draw."""
     deal = deal_rows(*load_images(small=small), seed, n_parties=10, n_rows=60 if small else 100, n_public=500)
     anchor = deal.public[0]
     (X_test, y_test) = deal.test

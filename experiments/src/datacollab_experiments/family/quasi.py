@@ -16,9 +16,8 @@ from sklearn.linear_model import LogisticRegression
 import datacollab as dc
 from datacollab.analyst import integrate
 
-from ..downstream.effect_worlds import TRUTH, world
-from .claims import FamilyRow, Figure, at_most
-from .dealing import Array, block_shares, standardize
+from ..downstream.effects import TRUTH, world
+from .dealing import Array, FamilyRow, Figure, at_most, block_shares, standardize
 
 TABLE = "NHEFS 4x100x2"
 RMSE = "RMSE of the effect"
@@ -38,19 +37,18 @@ ROWS = (
 )
 
 
-def weigh_effect(X: Array, treatment: NDArray[np.int64], outcome: Array, C: float = 1e6) -> float:
+def weigh_effect(X: Array, treatment: NDArray[np.int64], outcome: Array) -> float:
     """Return the difference of means weighted by one over a logistic model's probability of the treatment received.
 
     Probabilities are kept within .02 and .98.
     """
-    e = LogisticRegression(C=C, max_iter=5000).fit(standardize(X, X), treatment).predict_proba(standardize(X, X))
+    e = LogisticRegression(C=1e6, max_iter=5000).fit(standardize(X, X), treatment).predict_proba(standardize(X, X))
     # Weights above fifty would let single rows decide.
     weights = 1 / np.clip(e[np.arange(len(e)), treatment], 0.02, 0.98)
     return float(np.subtract(*(np.average(outcome[treatment == t], weights=weights[treatment == t]) for t in (1, 0))))
 
 
 def measure(seed: int, *, small: bool) -> Iterator[Figure]:
-    """Return the figures of one draw."""
     errors: dict[str, list[float]] = {}
     for number in range(2 if small else 10):
         w = world(1000 * seed + number, 4, 100)

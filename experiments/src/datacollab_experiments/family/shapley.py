@@ -19,8 +19,7 @@ from sklearn.ensemble import GradientBoostingRegressor
 
 import datacollab as dc
 
-from .claims import FamilyRow, Figure, at_least, at_most
-from .dealing import Array
+from .dealing import Array, FamilyRow, Figure, at_least, at_most
 
 TABLE = "diabetes 4x60"
 DISCREPANCY = "discrepancy"
@@ -38,7 +37,6 @@ Predictor = Callable[[Array], Array]
 
 
 def measure(seed: int, *, small: bool) -> Iterator[Figure]:
-    """Return the figures of one draw."""
     X, y = load_diabetes(return_X_y=True)
     rng = np.random.default_rng([seed, 5])
     order = rng.permutation(len(X))

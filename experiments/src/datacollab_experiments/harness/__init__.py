@@ -40,18 +40,32 @@ A study in full::
     sys.exit(run_study(study, study_options(argparse.ArgumentParser(), Path("output")).parse_args()))
 """
 
-from ._carried import arff_table, r_table
-from ._provenance import source_state, versions
-from ._run import ENVIRONMENT, Progress, Scored, attempt, read_outcomes, run_tasks, to_failure
-from ._store import Result, ResultStore, results_file
-from ._study import Found, Study, run_study, study_options
-from ._tables import markdown, open_table, write_rows, write_table
-from ._task import Key, Outcome, Task, cell_id
+from ._carried import arff_table, r_table, source_state, versions
+from ._run import (
+    ENVIRONMENT,
+    Key,
+    ModuleTask,
+    Outcome,
+    Progress,
+    Result,
+    ResultStore,
+    Scored,
+    Task,
+    attempt,
+    cell_id,
+    module_tasks,
+    read_outcomes,
+    results_file,
+    run_tasks,
+    to_failure,
+)
+from ._study import Found, Study, markdown, open_table, run_study, study_options, write_rows, write_table
 
 __all__ = [
     "ENVIRONMENT",
     "Found",
     "Key",
+    "ModuleTask",
     "Outcome",
     "Progress",
     "Result",
@@ -63,6 +77,7 @@ __all__ = [
     "attempt",
     "cell_id",
     "markdown",
+    "module_tasks",
     "open_table",
     "r_table",
     "read_outcomes",

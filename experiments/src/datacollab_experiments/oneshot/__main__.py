@@ -10,8 +10,7 @@ from ..harness import Study, run_study, study_options
 from ..pays.tables import load_table
 from .methods import METHODS
 from .report import write_report
-from .settings import PRESETS
-from .tasks import MethodsTask, tasks_of
+from .tasks import PRESETS, MethodsTask, tasks_of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -24,9 +24,9 @@ from sklearn.metrics import roc_auc_score, roc_curve
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ..pays.columns import Array
 from ..pays.draws import Draw, Rows
 from ..pays.library import pooled
+from ..pays.tables import Array
 from .messages import Records
 from .methods import VICTIM, Method
 

@@ -19,10 +19,9 @@ from scipy.spatial.distance import cdist
 
 from datacollab.sums import CommonMap, RidgeSums
 
-from ..pays.columns import Array
-from ..pays.draws import Rows
+from ..pays.draws import FLOOR, Rows
 from ..pays.library import Predict
-from ..pays.scoring import FLOOR
+from ..pays.tables import Array
 from ..sums.attacks import ETA
 
 # Added before a logarithm: a row that was sent as it is has distance 0.
@@ -151,7 +150,6 @@ class Kind:
 
     @classmethod
     def of(cls, rows: Rows, common: CommonMap, statistic: RidgeSums) -> Kind:
-        """Return the kind of some rows."""
         return cls(common, statistic, _lift(rows.X, rows.y, common, statistic))
 
     def lift(self, X: Array, y: NDArray[np.intp]) -> Array:

@@ -23,9 +23,9 @@ from datacollab.analyst import Collaboration
 from datacollab.sums import CommonMap, MaskKey, RidgeSums, SumsModel, SumsPlan, standard_normal
 
 from ..pays import library
-from ..pays.columns import Array
 from ..pays.draws import Draw, Rows
 from ..pays.library import Predict
+from ..pays.tables import Array
 from ..pays.trial import make_rows
 from ..sums.membership import find_turn_back, turn_and_undo
 from ..sums.playing import matrix_of
@@ -159,7 +159,6 @@ def locals_of(drawn: Draw) -> dict[str, Linear]:
 
 
 def mean_of(models: Sequence[Linear]) -> Linear:
-    """Return the model with the mean coefficients."""
     W, b = (np.mean([getattr(each, name) for each in models], axis=0) for name in ("coefficients", "intercept"))
     return Linear(models[0].common, W, b)
 

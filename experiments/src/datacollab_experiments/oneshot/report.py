@@ -9,11 +9,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..harness import Found, markdown, write_rows
-from ..pays.intervals import Difference, student
+from ..pays.results import Difference, student
 from .attacks import ATTACKERS, QUESTIONS
 from .methods import METHODS, Central, Constant, ExactSums, Local, MaskedSums
-from .settings import PRESETS, RISK, UTILITY
-from .tasks import MethodsTask
+from .tasks import PRESETS, RISK, UTILITY, MethodsTask
 
 SUMS = MaskedSums.name
 EXACT = ExactSums.name

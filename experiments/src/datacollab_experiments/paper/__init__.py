@@ -1,17 +1,14 @@
 """Comparisons of integration methods under the paper's protocol, its experiments, and their results."""
 
-from ._comparison import Comparison, compare_methods
+from ._attackers import MLPAttack, PseudoinverseAttack
+from ._comparison import Comparison, compare_methods, verdicts
 from ._condition import Condition
 from ._definition import AUDIT, Attacks, Experiment, definition_text, experiment_names, load_experiment, preset_names
 from ._figure import alignment_figure, disagreement, score_figure
 from ._methods import BASELINES, METHODS, check_methods, method
-from ._mlp import MLPAttack
-from ._pinv import PseudoinverseAttack
-from ._results import SECONDS, ExperimentResults, read_results, take_rows
-from ._row import Row
+from ._results import SECONDS, ExperimentResults, Row, read_results, take_rows
 from ._run import TrialTask, make_tasks, run_experiments
 from ._trial import Score, Trial, draw_trial, score_method
-from ._words import verdicts
 
 __all__ = [
     "AUDIT",

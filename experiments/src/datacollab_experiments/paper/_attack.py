@@ -1,26 +1,82 @@
-"""Reconstruction attacks on the parties of a trial."""
+"""Attacks on the parties of a trial: reconstructions, which a judge looks at, and the library's audit."""
 
+import copy
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.ensemble import RandomForestClassifier
 
 from datacollab._validation import FloatArray, PartyName
 from datacollab.datasets import Dataset
+from datacollab.errors import AgreementError
 from datacollab.party import Party
 from datacollab.risk.attacks import LinearRegressionAttack, ReconstructionAttack
+from datacollab.risk.attacks._attack import check_rows
+from datacollab.risk.audit import AuditResult, audit
+from datacollab.risk.audit._findings import AVERAGED_NAME, FORWARD
 
+from ._attackers import MLPAttack, PseudoinverseAttack
 from ._condition import Condition
-from ._defended import list_published
 from ._definition import Attacks
-from ._judge import label_match
-from ._mlp import MLPAttack
-from ._pinv import PseudoinverseAttack
-from ._trial import Trial, make_obfuscator
+from ._trial import Trial, list_published, make_obfuscator
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelMatch:
+    """A judge's verdict on reconstructions.
+
+    Attributes
+    ----------
+    accuracy : float
+        Share of the reconstructions that the judge puts into the class of the original row.
+    most_common_share : float
+        Share of the reconstructions in the judge's most frequent class.  At 1 the judge sees one class only, and
+        `accuracy` is that class's share of the targets, whatever the representation contains.
+    """
+
+    accuracy: float
+    most_common_share: float
+    n_rows: int
+
+
+def label_match(judge: Any, reconstructions: ArrayLike, targets: ArrayLike) -> LabelMatch:
+    """Count the reconstructions that a fitted classifier puts into the classes of their originals.
+
+    **It is not a measure of risk**: the analyst knows the targets anyway; even the true class's mean row need not be
+    recognised; and a reconstruction of a wrong class can still be nearest to its own original.  A rate at or below
+    chance means that the attack was too weak, not that the representation is safe.
+
+    Raises
+    ------
+    AgreementError
+        If there is not one target per reconstruction, or the judge does not know all classes among the targets.
+    """
+    X = check_rows(reconstructions, "The table of reconstructions")
+    y = np.asarray(targets)
+    if y.shape != (X.shape[0],):
+        raise AgreementError(
+            f"targets has shape {y.shape}, but there are {X.shape[0]} reconstructions; give one target per row, shape "
+            f"({X.shape[0]},)."
+        )
+    # Classes of another type would never match, and the attack would look harmless.
+    unknown = set(y.tolist()) - set(judge.classes_.tolist())
+    if unknown:
+        raise AgreementError(
+            f"The judge does not know {len(unknown)} of the {len(set(y.tolist()))} classes in targets; fit it on all "
+            "classes, with labels of the same type."
+        )
+    predicted = judge.predict(X)
+    # A judge that always says one class is right by that class's share alone.
+    _, counts = np.unique(predicted, return_counts=True)
+    return LabelMatch(
+        accuracy=float(np.mean(predicted == y)), most_common_share=float(counts.max() / y.size), n_rows=y.size
+    )
+
 
 _ATTACKS: Mapping[str, Callable[[int], ReconstructionAttack]] = {
     "LR": lambda seed: LinearRegressionAttack(),
@@ -201,3 +257,77 @@ def _draw_rows(trial: Trial, attacks: Attacks, random: np.random.RandomState) ->
         name: rows[(rows >= low) & (rows < high)] - low
         for name, low, high in zip(trial.split, bounds[:-1], bounds[1:], strict=True)
     }
+
+
+_ZERO_LEAK = "T0"
+_FULL_LEAK = "T2"
+_MAP = "T2f"
+# Those that are strongest on some obfuscator, so that a trial does not take minutes.
+_AUDITED = ("Procrustes", "kernel ridge", "emulator", AVERAGED_NAME, FORWARD, "membership", "subspace")
+
+# Rows that the attacker has beside the anchor, and strangers to tell the party's rows from.
+_N_PUBLIC = 5000
+_N_CONTROL = 500
+
+
+def score_risks(trial: Trial, data: Dataset) -> AttackScore:
+    """Audit one party: another one with every seed.
+
+    The attacker is the analyst together with another party, and so knows the share and all anchor rows; it also has
+    up to 5,000 rows of the same kind, with targets, that are nowhere in the trial.
+
+    Returns
+    -------
+    AttackScore
+        Each score is that of the strongest attack.  "linkage": share of the party's rows put together with their
+        originals, when each is assigned another one; "linkage_labels": the same by targets alone;
+        "open_world_linkage": the same, when nine strangers stand beside each original; "reidentification":
+        share of the reconstructions that are nearest to their own original, "reidentification_labels" by targets
+        alone; "r2c": variance within classes that reconstructions explain; "membership_auc": area under the curve of
+        telling the party's rows from others by the share, and "map_membership_auc" by f_k alone;
+        "zero_leak_reidentification": re-identification when no anchor row is known.
+    """
+    random = np.random.RandomState([trial.seed, 0, 1])
+    # Over the seeds every party has its turn.
+    name = list(trial.split)[trial.seed % len(trial.split)]
+    own = trial.split[name]
+    party = copy.copy(trial.parties[name])
+    # The trial's own generator has moved by however many shares were made before.
+    party.random_state = np.random.RandomState([trial.seed, 0, 2])
+    held = random.permutation(trial.unused)[: _N_PUBLIC + _N_CONTROL]
+    start = time.perf_counter()
+    result = audit(
+        party,
+        own.X,
+        trial.anchor,
+        anchor_target=trial.anchor_target,
+        public=data.X[held],
+        public_target=data.y[held],
+        levels=(_ZERO_LEAK, _FULL_LEAK, _MAP),
+        attacks=_AUDITED,
+        random_state=random,
+    )
+    # An attacker that knows more may also do what one that knows less does.
+    every = (_ZERO_LEAK, _FULL_LEAK)
+    scores = {
+        "linkage": _strongest(result, "linkage", every),
+        "linkage_labels": _labels_alone(result, "linkage"),
+        "open_world_linkage": _strongest(result, "open-world linkage", every),
+        "reidentification": _strongest(result, "re-identification@1", every),
+        "reidentification_labels": _labels_alone(result, "re-identification@1"),
+        "r2c": _strongest(result, "R2c", every),
+        "membership_auc": _strongest(result, "membership AUC", (_FULL_LEAK,)),
+        "map_membership_auc": _strongest(result, "membership AUC", (_MAP,)),
+        "zero_leak_reidentification": _strongest(result, "re-identification@1", (_ZERO_LEAK,)),
+    }
+    return AttackScore(scores, {"attack": time.perf_counter() - start})
+
+
+def _strongest(result: AuditResult, metric: str, levels: Collection[str]) -> float:
+    found = [each.value for each in result.findings if each.metric == metric and each.level in levels]
+    # An attack that does not apply has no number.
+    return max(value for value in found if not math.isnan(value))
+
+
+def _labels_alone(result: AuditResult, metric: str) -> float:
+    return next(each.baseline for each in result.findings if each.metric == metric and each.baseline is not None)

@@ -13,12 +13,10 @@ import numpy as np
 from datacollab.datasets import Dataset, load
 
 from ..harness import ENVIRONMENT, Key, Outcome, Progress, ResultStore, Scored, Task, attempt, run_tasks, to_failure
-from ._attack import Target, make_target, score_attack
+from ._attack import Target, make_target, score_attack, score_risks
 from ._condition import Condition
-from ._definition import AUDIT, Attacks, Experiment
+from ._definition import AUDIT, Attacks, Cell, Experiment, cells, condition_of_draw
 from ._methods import import_object, method
-from ._plan import Cell, cells, condition_of_draw
-from ._risks import score_risks
 from ._trial import FittedParties, Trial, check_size, draw_rows, draw_trial, fit_parties, score_method
 
 

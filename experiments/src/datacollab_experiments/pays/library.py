@@ -22,9 +22,8 @@ from datacollab.own._own_models import OwnData, own_candidates
 from datacollab.party import PersonalModel
 from datacollab.sums import CommonMap, MaskKey, Recommended, RidgeSums, SumsModel, SumsPlan, columns_alike, recommended
 
-from .columns import Array
-from .draws import Draw, Rows
-from .scoring import losses, spread
+from .draws import Draw, Rows, losses, spread
+from .tables import Array
 
 # Probabilities (n_rows, n_classes), in the order of the table's classes, or numbers (n_rows,).
 Predict = Callable[[Array], Array]
@@ -148,7 +147,6 @@ def by_class_sums(drawn: Draw, *, noise: float | None = None) -> Predict:
 
 
 def pooled(parties: Mapping[str, Rows]) -> Rows:
-    """All parties' rows in one place."""
     return Rows(np.vstack([rows.X for rows in parties.values()]), np.concatenate([rows.y for rows in parties.values()]))
 
 

@@ -51,14 +51,12 @@ class Setting:
 
     @property
     def public(self) -> str:
-        """Public rows in words."""
         if self.n_public == 0:
             return "no rows"
         return f"{self.n_public:,} {'with' if self.labelled else 'without'} targets"
 
     @property
     def label(self) -> str:
-        """The setting in words."""
         words = [f"{self.dataset} {self.n_parties}×{self.n_per_party}", self.split, self.public]
         if self.f == "own":
             words.append("own PCA")

@@ -26,7 +26,6 @@ class PartTask(Task):
 
     @property
     def label(self) -> str:
-        """Part, setting and seed in words."""
         return f"{self.part}: {self.setting.label}, seed {self.seed}"
 
     def measure(self) -> Iterator[Outcome]:

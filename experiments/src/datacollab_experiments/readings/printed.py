@@ -35,17 +35,12 @@ from ..paper import (
     read_results,
     take_rows,
 )
-from ..paper._plan import cells
-from ..reports._cells import OBFUSCATORS
-from ..reports._claims_text import claims_markdown, count_verdicts
-from ..reports._drawing import legend_below, panels, plain_style, render_figure
-from ..reports._figures import result_figures
-from ..reports._picture import picture_figure
-from ..reports._privacy_tables import strongest_attack
-from ..reports._records import all_csv
-from ..reports._results import reconstruction_pictures
-from ..reports._table import number, with_half_width
-from ..reports._tables import TIME_FIGURES
+from ..paper._definition import cells
+from ..reports._figures import legend_below, panels, picture_figure, plain_style, render_figure, result_figures
+from ..reports._page import claims_markdown, count_verdicts
+from ..reports._report import all_csv, reconstruction_pictures
+from ..reports._table import OBFUSCATORS, number, with_half_width
+from ..reports._tables import TIME_FIGURES, strongest_attack
 
 PRINTED = ("rq1", "rq2", "rq3", "rq4", "regression")
 # Experiments by the label of what they reproduce.
@@ -387,11 +382,6 @@ def _known() -> dict[str, list[dict[str, Any]]]:
     return tomllib.loads(Path(__file__).with_name("printed.toml").read_text(encoding="utf-8"))
 
 
-def _reasons() -> list[dict[str, Any]]:
-    """Return known reasons of deviations: texts, each with the settings of the numbers that it explains."""
-    return _known()["reason"]
-
-
 def _is_of(reason: Mapping[str, Any], printed: PublishedValue) -> bool:
     """Whether a reason is of this number."""
     return all(getattr(printed, key) in np.atleast_1d(value).tolist() for key, value in reason.items() if key != "text")
@@ -399,7 +389,7 @@ def _is_of(reason: Mapping[str, Any], printed: PublishedValue) -> bool:
 
 def _reason(printed: PublishedValue) -> str:
     """Return the text that asks most of the number."""
-    of_it = [{"text": NO_REASON}, *(reason for reason in _reasons() if _is_of(reason, printed))]
+    of_it = [{"text": NO_REASON}, *(reason for reason in _known()["reason"] if _is_of(reason, printed))]
     return str(max(of_it, key=len)["text"])
 
 

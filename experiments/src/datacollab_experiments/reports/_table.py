@@ -1,9 +1,28 @@
-"""A table of estimates, before it is set in any format."""
+"""A table of estimates, its cells, and its formats: Markdown, CSV and HTML."""
 
+import csv
+import io
 import math
+import re
+import tomllib
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
+from pathlib import Path
 
-from ..claims import Estimate, Interval, PublishedValue, standardise_difference
+from datacollab._by_name import OBFUSCATORS as ENTRIES
+
+from ..claims import (
+    Estimate,
+    Interval,
+    PublishedValue,
+    estimate,
+    find_published,
+    in_order,
+    published_values,
+    standardise_difference,
+)
+from ..paper import BASELINES, METHODS, Condition, Row
 
 NOTHING = "–"
 SHARE_DECIMALS = 3
@@ -197,3 +216,206 @@ def _difference(cell: TableCell) -> str:
     if math.isnan(cell.difference):
         return ""
     return f"{cell.difference:+.1f} SE".replace("-", "−")
+
+
+def to_markdown(table: ReportTable) -> str:
+    """Set a table in Markdown, with its caption above and its note below."""
+    head, body = layout(table)
+    names = len(table.headings)
+    lines = [f"**{markdown_text(table.caption + _source(table))}**", ""]
+    lines.append(pipes(markdown_text(name) for name in head))
+    lines.append(pipes(["---"] * names + ["---:"] * (len(head) - names)))
+    for entries in body:
+        lines.append(pipes(f"**{markdown_text(entry.text)}**" if entry.bold else markdown_text(entry.text)
+                            for entry in entries))  # fmt: skip
+    if table.note:
+        lines += ["", markdown_text(table.note)]
+    return "\n".join(lines) + "\n"
+
+
+def to_csv(table: ReportTable) -> str:
+    """Give a table as data: one line per cell, numbers with all their digits."""
+    records = []
+    for line in table.lines:
+        for column, cell in zip(table.columns, line.cells, strict=True):
+            interval = cell.interval
+            published = cell.published
+            numbers: list[float | None] = [None, None]
+            counts: list[int | str] = ["", ""]
+            wanted: list[float | None] = [None, None]
+            if cell.estimate is not None:
+                counts = [0, cell.estimate.n_failed]
+            if interval is not None:
+                numbers = [interval.mean, interval.half_width]
+                counts[0] = interval.n
+            if published is not None:
+                wanted = [published.mean, published.half_width]
+            record = [*line.headings, column, *map(_exact, numbers), *counts, cell.text]
+            records.append([*record, *map(_exact, wanted), cell.published_text, _exact(cell.difference)])
+    head = [*table.headings, "column", "mean", "half_width", "n_seeds", "n_failed", "text"]
+    return write_csv([*head, "published_mean", "published_half_width", "published_text", "difference"], records)
+
+
+def to_html(table: ReportTable) -> str:
+    """Set a table as an element of a page."""
+    head, body = layout(table)
+    names = len(table.headings)
+    rows = "".join(
+        f"<tr{' class=muted' if entries[-1].muted else ''}>"
+        + "".join(_html_cell(entry, position < names) for position, entry in enumerate(entries))
+        + "</tr>"
+        for entries in body
+    )
+    heads = "".join(f"<th>{escape(name)}</th>" for name in head)
+    note = ""
+    if table.note:
+        note = f'<p class="note">{escape(table.note)}</p>'
+    return (
+        f'<div class="wide"><table id="{escape(table.name)}"><caption>{escape(table.caption + _source(table))}'
+        f"</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>{note}"
+    )
+
+
+def write_csv(head: Iterable[str], records: Iterable[Iterable[object]]) -> str:
+    """Set records as CSV, with the same line ends everywhere."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(records)
+    return buffer.getvalue()
+
+
+def _source(table: ReportTable) -> str:
+    if table.source:
+        return f" ({table.source} of the paper)"
+    return ""
+
+
+def _exact(value: float | None) -> str:
+    if value is None or math.isnan(value):
+        return ""
+    return repr(float(value))
+
+
+def markdown_text(text: str) -> str:
+    """A text that Markdown leaves as it is."""
+    # Every character that Markdown gives a meaning.
+    escaped = re.sub(r"([\\`*_\[\]|#~$])", r"\\\1", text)
+    return " ".join(escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").split())
+
+
+def pipes(texts: Iterable[str]) -> str:
+    """A row of a Markdown table."""
+    return f"| {' | '.join(texts)} |"
+
+
+def _html_cell(entry: Entry, is_heading: bool) -> str:
+    tag = "td"
+    if is_heading:
+        tag = "th"
+    # Where a narrow page must break a cell, an interval keeps its sign.
+    text = escape(entry.text).replace("± ", "±\u00a0")
+    if entry.bold:
+        text = f"<b>{text}</b>"
+    return f"<{tag}>{text}</{tag}>"
+
+
+# How tables and figures call obfuscators.
+OBFUSCATORS = {name: entry.title for name, entry in ENTRIES.items()}
+
+# Texts of the page, and notes of tables.
+TEXTS = tomllib.loads(Path(__file__).with_name("page.toml").read_text(encoding="utf-8"))
+
+INTERVALS = "Mean ± half width of the 95 % interval (Student's t over seeds)."
+_BOLD = "Bold: the best mean of a row among integration methods, ties included."
+_PUBLISHED = "The published values have the paper's hyperparameters."
+_DIFFERENCE = "Difference: measured less published, in pooled standard errors (SE)."
+_SIZES = ("n_parties", "n_per_party", "n_anchors", "n_components", "n_neighbors")
+
+
+def slug(text: str) -> str:
+    """A text as part of a file name."""
+    return re.sub(r"[^\w.+]+", "-", text, flags=re.ASCII).strip("-.") or "unnamed"
+
+
+def by_name(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Rows of each method or attack, in the order of the paper."""
+    rows = list(rows)
+    return {name: [row for row in rows if row.name == name] for name in in_order(row.name for row in rows)}
+
+
+def find_value(source: str, condition: Condition, name: str) -> PublishedValue | None:
+    """Return the paper's printed value for a method under a condition, if there is one."""
+    axes = {axis: getattr(condition, axis) for axis in ("dataset", "obfuscator", "n_components", "n_parties")}
+    return find_published(source, name=name, **axes)
+
+
+def cell(rows: Sequence[Row], measure: str, source: str = "") -> TableCell:
+    """Estimate of one method or attack under one condition, beside the paper's printed value."""
+    if not rows:
+        return TableCell()
+    return TableCell(estimate(rows, measure), published=find_value(source, rows[0].condition, rows[0].name))
+
+
+def methods_line(
+    headings: tuple[str, ...], names: Sequence[str], rows: Iterable[Row], measure: str, source: str
+) -> Line:
+    """All methods under one condition, the best integration methods marked."""
+    methods = by_name(rows)
+    cells = tuple(cell(methods.get(name, []), measure, source) for name in names)
+    errors = measure == "rmse"
+    line = Line(headings, cells, decimals=2 if errors else 3)
+    return mark_best(line, [name not in BASELINES for name in names], lower=errors)
+
+
+def methods_table(
+    name: str, experiment: str, caption: str, source: str, headings: tuple[str, ...], columns: Sequence[str],
+    lines: Sequence[Line], note: str = "",
+) -> ReportTable:  # fmt: skip
+    """Table of `methods_line` lines, with the note that explains them."""
+    # A method of one's own has no hyperparameters of the paper's.
+    own = [column for column in columns if column not in (*METHODS, *BASELINES)]
+    about_own = ""
+    if own:
+        about_own = f"Not of the paper, with the same hyperparameters under every preset: {', '.join(own)}."
+    note = join_sentences(INTERVALS, _BOLD, comparison_note(lines), note, about_own)
+    return ReportTable(slug(name), experiment, caption, source, headings, tuple(columns), tuple(lines), note)
+
+
+def comparison_note(lines: Iterable[Line]) -> str:
+    """Explain published values and differences, where there are any."""
+    cells = [cell for line in lines for cell in line.cells]
+    published = any(cell.published is not None for cell in cells)
+    different = any(not math.isnan(cell.difference) for cell in cells)
+    return join_sentences(_PUBLISHED * published, _DIFFERENCE * different)
+
+
+def join_sentences(*sentences: str) -> str:
+    """Those sentences that are not empty."""
+    return " ".join(filter(None, sentences))
+
+
+def size_note(rows: Iterable[Row], varied: Collection[str] = ()) -> str:
+    """Where sizes are not those of the published values, say so for each data set."""
+    # The defaults of a condition are the paper's sizes.
+    paper = Condition()
+    published = {value.dataset for value in published_values()}
+    found: dict[str, dict[str, set[int]]] = {}
+    for row in rows:
+        for size in _SIZES:
+            value = getattr(row.condition, size)
+            # Only data sets of the paper have published sizes to compare with.
+            if row.condition.dataset in published and size not in varied and value != getattr(paper, size):
+                found.setdefault(row.condition.dataset, {}).setdefault(size, set()).add(value)
+    notes = []
+    for dataset, sizes in sorted(found.items()):
+        texts = (f"{size} {' or '.join(map(str, sorted(values)))} (paper: {getattr(paper, size)})"
+                 for size, values in sizes.items())  # fmt: skip
+        notes.append(f"Sizes on {dataset} are not the paper's, so published values cannot be compared with: "
+                     f"{', '.join(texts)}.")  # fmt: skip
+    return " ".join(notes)
+
+
+def headings_of(dataset: str, obfuscator: str, *settings: int) -> tuple[str, ...]:
+    """Headings of a line that belongs to a data set and an obfuscator."""
+    return (dataset, OBFUSCATORS.get(obfuscator, obfuscator), *map(str, settings))

@@ -27,8 +27,7 @@ from datacollab.risk.attacks import wilson_interval
 from datacollab.risk.audit import AuditResult, audit
 
 from ..harness import Found, Outcome, Scored, Study, Task, attempt, cell_id, markdown, run_study, study_options
-from ..pays.columns import Array
-from ..pays.tables import Table, load_table
+from ..pays.tables import Array, Table, load_table
 from ..solvers.mnist_parties import data_directory
 from .reference_attacks import AttackedShare, strongest
 
@@ -178,7 +177,6 @@ class Run(Task):
 
     @property
     def label(self) -> str:
-        """Table, way and seed."""
         return f"{self.dataset}, {self.way}, seed {self.seed}"
 
     def measure(self) -> Iterator[Outcome]:

@@ -24,7 +24,7 @@ from datacollab.risk.attacks import ShadowAttack
 from datacollab.risk.audit._scenario import recipe_of, target_numbers
 from datacollab.share import Share
 
-from ..pays.columns import Array
+from ..pays.tables import Array
 
 Rows = tuple[Array, NDArray[Any]]
 # Candidates nearest to a mean among which its members are sought, by their number.

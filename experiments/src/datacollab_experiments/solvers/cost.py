@@ -1,6 +1,6 @@
 """Costs of fits of KTI, beside `KTI.estimate_cost`: bytes at the peak and seconds of CPU.
 
-Every fit runs in a fresh process with one thread of BLAS (`--threads`).  Bytes are the largest resident set that the
+Every fit runs in a fresh process with one thread of BLAS.  Bytes are the largest resident set that the
 system saw of that process (ru_maxrss): Python, the anchor representations and the fit.  Seconds are CPU time of the fit
 alone.  The machine's speeds, by which an estimate of seconds is made, are measured in the same process, before and
 after the fit; the mean counts.
@@ -65,7 +65,6 @@ class Case:
     gib: float = 0.0
 
     def integrator(self) -> KTI:
-        """Return the integrator of the case."""
         return KTI(
             self.n_components,
             solver=self.solver,
@@ -155,9 +154,9 @@ def fit(case: Case) -> dict[str, Any]:
     return {"memory": peak, "seconds": seconds, "landmarks": integrator.n_landmarks_ or 0, "speeds": speeds}
 
 
-def in_fresh_process(case: Case, threads: int) -> MeasuredFit:
-    """Call `fit` in a process whose BLAS takes so many threads."""
-    told = run_in_fresh_process(__spec__.name, ["--case", json.dumps(asdict(case))], threads=threads)
+def in_fresh_process(case: Case) -> MeasuredFit:
+    """Call `fit` in a process with one thread of BLAS."""
+    told = run_in_fresh_process(__spec__.name, ["--case", json.dumps(asdict(case))])
     return MeasuredFit(case=case, **told)
 
 
@@ -218,7 +217,6 @@ def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(prog=f"python -m {__spec__.name}", description=str(__doc__).splitlines()[0])
     result.add_argument("--output", type=Path, default=Path("experiments/docs/cost.csv"))
     result.add_argument("--largest", type=int, default=1_000_000, help="anchor rows up to which fits are measured")
-    result.add_argument("--threads", type=int, default=1, help="threads of BLAS")
     result.add_argument("--report-only", action="store_true")
     result.add_argument("--case", help=argparse.SUPPRESS)
     return result
@@ -234,7 +232,7 @@ def main(arguments: list[str] | None = None) -> int:
     cases = [] if options.report_only else [case for case in plan() if case.n_anchors <= options.largest]
     for case in cases:
         if case not in known:
-            found = in_fresh_process(case, options.threads)
+            found = in_fresh_process(case)
             rows.append(found)
             # Written after each fit, so that a run that is stopped loses one at most.
             write(options.output, rows)

@@ -30,23 +30,22 @@ def main() -> None:
     parser.add_argument("--anchors", type=int, nargs="+", default=[2000, 8000])
     parser.add_argument("--parties", type=int, default=10)
     parser.add_argument("--data-dir", type=Path, help="directory that holds MNIST; ../shared/data where it is there")
-    parser.add_argument("--device", default="cuda")
     arguments = parser.parse_args()
     torch: Any = importlib.import_module("torch")
     X, y = load_table("mnist", arguments.data_dir)
-    name = torch.cuda.get_device_name(0) if arguments.device == "cuda" else arguments.device
+    name = torch.cuda.get_device_name(0)
     n_threads = max(pool["num_threads"] for pool in threadpool_info())
     print(f"{arguments.parties} parties of 16 columns, 16 components; {n_threads} threads; {name}\n")
     print("| anchor rows | solver | processor, s | device, s | ratio | angle between the targets |")
     print("| --- | --- | --- | --- | --- | --- |")
 
     def there(anchors: dict[str, Any]) -> dict[str, Any]:
-        return {party: torch.asarray(A, device=arguments.device) for party, A in anchors.items()}
+        return {party: torch.asarray(A, device="cuda") for party, A in anchors.items()}
 
-    small = draw_parties(X, y, n_anchors=200, n_parties=2).anchors
+    small = draw_parties(X, y, n_anchors=200, n_parties=2)
     KTI(16).fit(there(small))
     for n_anchors in arguments.anchors:
-        anchors = draw_parties(X, y, n_anchors=n_anchors, n_parties=arguments.parties).anchors
+        anchors = draw_parties(X, y, n_anchors=n_anchors, n_parties=arguments.parties)
         moved = there(anchors)
         places: dict[str, Callable[[], KTI]] = {"cpu": lambda: KTI(16).fit(anchors), "gpu": lambda: KTI(16).fit(moved)}  # noqa: B023
         seconds = dict.fromkeys(places, np.inf)
@@ -55,9 +54,8 @@ def main() -> None:
             for place, fit in places.items():
                 start = time.perf_counter()
                 fitted[place] = fit()
-                if arguments.device == "cuda":
-                    # The device works on after the call returns.
-                    torch.cuda.synchronize()
+                # The device works on after the call returns.
+                torch.cuda.synchronize()
                 seconds[place] = min(seconds[place], time.perf_counter() - start)
         target: Any = fitted["gpu"].target_
         angle = subspace_angles(fitted["cpu"].target_, target.cpu().numpy()).max()

@@ -1,10 +1,10 @@
 """How far KTI's landmark solver is above the exact minimum, and what it takes, beside the exact solver.
 
 Ten parties with 100 rows of MNIST each and 16 columns, by PCA, kernel PCA or UMAP, and KTI with 16 components, as it is
-by default otherwise.  Each solver fits in a fresh process, in pairs that take turns, with one thread of BLAS
-(`--threads`).  Medians over pairs: seconds of CPU, and bytes at the peak beyond those in use when the fit began.  Two
-gaps to the exact minimum, relative to it: of the target, with the best functions there are, and of target and functions
-as they are returned.  Both are evaluated in float64, by code of its own.
+by default otherwise.  Each solver fits in a fresh process, in pairs that take turns, with one thread of BLAS.  Medians
+over pairs: seconds of CPU, and bytes at the peak beyond those in use when the fit began.  Two gaps to the exact
+minimum, relative to it: of the target, with the best functions there are, and of target and functions as they are
+returned.  Both are evaluated in float64, by code of its own.
 
     python -m datacollab_experiments.solvers.gap --data-dir DIR [--n-anchors 10000] [--kinds pca kernel-pca] [--pairs 3]
     python -m datacollab_experiments.solvers.gap --data-dir DIR --n-anchors 2000 --landmarks 512 2000
@@ -65,16 +65,14 @@ def fit(anchors: dict[str, Array], n_landmarks: int | None, result: Path | None)
     }
 
 
-def fit_in_fresh_process(
-    anchors: Path, n_landmarks: int | None, threads: int, result: Path | None = None
-) -> dict[str, Any]:
-    """Call `fit` in a process whose BLAS takes so many threads."""
+def fit_in_fresh_process(anchors: Path, n_landmarks: int | None, result: Path | None = None) -> dict[str, Any]:
+    """Call `fit` in a process with one thread of BLAS."""
     arguments: list[object] = ["--fit", anchors]
     if n_landmarks is not None:
         arguments += ["--landmarks", n_landmarks]
     if result is not None:
         arguments += ["--result", result]
-    found: dict[str, Any] = run_in_fresh_process(f"{__package__}.gap", arguments, threads=threads)
+    found: dict[str, Any] = run_in_fresh_process(f"{__package__}.gap", arguments)
     return found
 
 
@@ -94,7 +92,7 @@ def objective_of(
 def compare(kind: str, options: argparse.Namespace) -> list[list[str]]:
     """Return lines of the table, for one kind of representation."""
     X, y = load_table("mnist", options.data_dir)
-    anchors = draw_parties(X, y, n_anchors=options.n_anchors, kind=kind, seed=options.seed).anchors
+    anchors = draw_parties(X, y, n_anchors=options.n_anchors, kind=kind)
     alpha = float(KTI().alpha)
     lines = []
     with tempfile.TemporaryDirectory() as scratch:
@@ -105,8 +103,8 @@ def compare(kind: str, options: argparse.Namespace) -> list[list[str]]:
             exact = []
             few = []
             for _ in range(options.pairs):
-                exact.append(fit_in_fresh_process(file, None, options.threads))
-                few.append(fit_in_fresh_process(file, n_landmarks, options.threads, result))
+                exact.append(fit_in_fresh_process(file, None))
+                few.append(fit_in_fresh_process(file, n_landmarks, result))
             found = dict(np.load(result))
             problem = {"alpha": alpha, "gamma": exact[0]["gammas"]}
             least = exact[0]["objective"]
@@ -137,8 +135,6 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--n-anchors", type=int, default=10_000)
     result.add_argument("--landmarks", nargs="+", type=int, help="numbers of landmarks; as it chooses without")
     result.add_argument("--pairs", type=int, default=3)
-    result.add_argument("--threads", type=int, default=1, help="threads of BLAS")
-    result.add_argument("--seed", type=int, default=0)
     result.add_argument("--fit", type=Path, help=argparse.SUPPRESS)
     result.add_argument("--result", type=Path, help=argparse.SUPPRESS)
     return result
@@ -153,7 +149,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     options.landmarks = options.landmarks or [AUTO]
     lines = [line for kind in options.kinds for line in compare(kind, options)]
-    print(f"Medians of {options.pairs} pairs, {options.threads} thread(s) of BLAS.\n")
+    print(f"Medians of {options.pairs} pairs, one thread of BLAS.\n")
     print(markdown(HEADER, lines, numbers=True))
     return 0
 

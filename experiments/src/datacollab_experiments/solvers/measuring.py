@@ -51,10 +51,15 @@ def gemm_rate(*, size: int = 2048, repeats: int = 3) -> float:
     return 2.0 * size**3 / best
 
 
-def run_in_fresh_process(module: str, arguments: Sequence[object], *, threads: int) -> Any:
-    """Return the JSON that a module's program prints, in a process whose BLAS takes so many threads."""
+def run_in_fresh_process(module: str, arguments: Sequence[object], source: Path | None = None) -> Any:
+    """Return the JSON that a module's program prints, in a process with one thread of BLAS.
+
+    With `source`, these sources come before all others.
+    """
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    environment = {**os.environ, **dict.fromkeys(names, str(threads))}
+    environment = {**os.environ, **dict.fromkeys(names, "1")}
+    if source is not None:
+        environment["PYTHONPATH"] = os.pathsep.join([str(source), *sys.path])
     command = [sys.executable, "-m", module, *map(str, arguments)]
     return json.loads(subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout)
 

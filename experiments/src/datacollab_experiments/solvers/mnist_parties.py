@@ -1,6 +1,5 @@
 """Parties that hold rows of MNIST, and their representations of common anchor rows."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,22 +14,6 @@ Array = NDArray[np.float64]
 
 ROWS_PER_PARTY = 100
 _BLOCK = 5000
-
-
-@dataclass(frozen=True, eq=False)
-class MnistParties:
-    """One draw: every party's anchor representation, and its own rows on the same scale.
-
-    Attributes
-    ----------
-    anchors : dict of party to ndarray of shape (n_anchors, n_columns)
-        Columns have mean 0 and variance 1.
-    rows : dict of party to ndarray of shape (n_rows, n_columns)
-        Brought to the scale of the party's anchors.
-    """
-
-    anchors: dict[str, Array]
-    rows: dict[str, Array]
 
 
 def data_directory(given: Path | None) -> Path | None:
@@ -53,26 +36,22 @@ def draw_parties(
     n_columns: int = 16,
     kind: str = "pca",
     seed: int = 0,
-) -> MnistParties:
+) -> dict[str, Array]:
     """Give each party rows of its own, fit its obfuscator on them, and map the anchor rows.
 
     Columns are standardised before every obfuscator.  Anchor rows are rows that nobody owns, and where those run out,
-    points between two of them of the same class.
+    points between two of them of the same class.  Return these by party, shape (n_anchors, n_columns), standardised.
     """
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(X))
     owned, free = np.split(order, [n_parties * ROWS_PER_PARTY])
     first, second, weight = _anchor_pairs(y, free, n_anchors, rng)
     anchors = {}
-    rows = {}
     for index, own in enumerate(np.split(owned, n_parties)):
-        party = f"party-{index}"
         f = obfuscator(kind, n_columns, standardize=True, random_state=seed).fit(X[own])
         raw = _map_points(f, X, first, second, weight)
-        scale = StandardScaler().fit(raw)
-        anchors[party] = scale.transform(raw)
-        rows[party] = scale.transform(f.transform(X[own]))
-    return MnistParties(anchors=anchors, rows=rows)
+        anchors[f"party-{index}"] = StandardScaler().fit(raw).transform(raw)
+    return anchors
 
 
 def _anchor_pairs(

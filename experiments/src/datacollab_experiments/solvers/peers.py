@@ -37,7 +37,6 @@ Method = Callable[[dict[str, Array]], oracles.Integration]
 
 
 def integrate_exactly(anchors: dict[str, Array]) -> oracles.Integration:
-    """Fit KTI by its exact solver."""
     fitted = KTI(N_COMPONENTS, solver="exact", alpha=ALPHA, gamma=GAMMA).fit(anchors)
     return oracles.Integration(fitted.target_, {}, fitted.objective_)
 
@@ -66,14 +65,14 @@ def fit(method: str, anchors: dict[str, Array]) -> dict[str, Any]:
 def fit_in_fresh_process(method: str, anchors: Path) -> dict[str, Any]:
     """Call `fit` in a process with one thread of BLAS."""
     arguments = ["--fit", anchors, "--methods", method]
-    row: dict[str, Any] = run_in_fresh_process(f"{__package__}.peers", arguments, threads=1)
+    row: dict[str, Any] = run_in_fresh_process(f"{__package__}.peers", arguments)
     return row
 
 
 def compare(n_anchors: int, options: argparse.Namespace) -> list[list[str]]:
     """Return lines of the table, for one number of anchor rows."""
     X, y = load_table("mnist", options.data_dir)
-    anchors = draw_parties(X, y, n_anchors=n_anchors, n_parties=N_PARTIES, n_columns=N_COLUMNS).anchors
+    anchors = draw_parties(X, y, n_anchors=n_anchors, n_parties=N_PARTIES, n_columns=N_COLUMNS)
     rows: dict[str, list[dict[str, Any]]] = {method: [] for method in options.methods}
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "anchors.npz"

@@ -2,11 +2,9 @@
 
 Three, five or ten parties have 100 to 1,000 rows each, and every party's mean lies anywhere within half a standard
 deviation of a common one.  Then one party uses another unit, or swaps two levels.  Ranges are wide enough for both
-units, since `datacollab party check` refuses entries outside.  Prints a table.
+units, since `datacollab party check` refuses entries outside.
 """
 
-import argparse
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -15,7 +13,7 @@ from numpy.typing import NDArray
 
 from datacollab.study import CategoryColumn, Counts, NumberColumn
 
-from ..harness import markdown
+from ..harness import write_table
 from ..sums.playing import noise_factor
 
 Entries = NDArray[np.float64]
@@ -73,8 +71,8 @@ def names_column(random: np.random.Generator, parts: list[Entries], noise: float
     return "x" in counts.result(noisy, n_parties=len(parts), noise=noise).unlike
 
 
-def lines(n_studies: int, seed: int) -> Iterator[tuple[str, ...]]:
-    """Yield a line for each case: false alarms, and how often a large and a small odd party is found."""
+def rows(studies: int, seed: int) -> Iterator[dict[str, object]]:
+    """Yield a row for each case: false alarms, and how often a large and a small odd party is found."""
     random = np.random.default_rng(seed)
     for name, (draw, convert) in CASES.items():
         alarms = list[bool]()
@@ -82,7 +80,7 @@ def lines(n_studies: int, seed: int) -> Iterator[tuple[str, ...]]:
         small = list[bool]()
         for n_parties in PARTIES:
             noise = noise_factor(n_parties)
-            for _ in range(n_studies):
+            for _ in range(studies):
                 # Sizes are even on the log scale: some parties have a tenth of the largest's rows.
                 sizes = np.exp(random.uniform(np.log(100), np.log(1000), n_parties)).astype(int)
                 parts = [draw(random, n, random.uniform(-APART, APART)) for n in sizes]
@@ -93,7 +91,8 @@ def lines(n_studies: int, seed: int) -> Iterator[tuple[str, ...]]:
                 # A small party hardly moves the total's mean and spread, so its unit is harder to see.
                 by_size = large if sizes[odd] >= LARGE * sizes.sum() else small
                 by_size.append(names_column(random, parts, noise))
-        yield name, *map(_per_cent, (alarms, large, small))
+        found = {"false alarms": alarms, "found, 10 % of rows or more": large, "found, fewer": small}
+        yield {"case": name, **{kind: _per_cent(each) for kind, each in found.items()}}
 
 
 def _per_cent(found: list[bool]) -> str:
@@ -103,16 +102,5 @@ def _per_cent(found: list[bool]) -> str:
     return f"{100 * np.mean(found):.1f} %"
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the simulation, and print its table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--studies", type=int, default=300, help="of each case and number of parties")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
-    heads = ("case", "false alarms", "found, 10 % of rows or more", "found, fewer")
-    print(markdown(heads, [*lines(options.studies, options.seed)]))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    write_table(rows, studies=300, seed=0)

@@ -385,7 +385,6 @@ class Additions:
 
 
 def add_each(statistic: Statistic, table: Mapping[str, NDArray[Any]], n_rows: int) -> Additions | ComparedAdditions:
-    """Return each row's addition to a statistic."""
     if isinstance(statistic, Groups):
         return ComparedAdditions(statistic, table)
     return Additions(statistic, table, n_rows)
@@ -609,7 +608,6 @@ def figures_of(means: pd.DataFrame, names: Sequence[str], n_rows: int) -> dict[t
 
 
 def package_file(means: pd.DataFrame) -> str:
-    """Return the file that the package holds."""
     lines = [f"# {SHIPPING}", "statistics,n_rows,analyst,analyst_of_tenth,together,together_of_tenth"]
     for names, n in product(SHOWN, ROWS):
         figures = figures_of(means, names, n).values()

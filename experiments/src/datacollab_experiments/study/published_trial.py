@@ -15,8 +15,6 @@ References
    post-ERCP pancreatitis. New England Journal of Medicine 366, 1414-1422.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence
@@ -29,8 +27,6 @@ from datacollab.study import CategoryColumn, LogisticRound, NumberColumn, RatioR
 
 from ..harness import r_table
 from ..sums.playing import noise_factor
-
-__all__ = ["TreatedPatients", "compare", "load_trial", "run_rounds"]
 
 TREATMENT = CategoryColumn("rx", ["placebo", "indomethacin"])
 RISK = NumberColumn("risk", 1.0, 5.5)

@@ -8,22 +8,18 @@ $ python -m datacollab_experiments.study.ratio_coverage
 ```
 """
 
-from __future__ import annotations
-
-import argparse
 import math
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
 from datacollab.errors import NumericalError
 from datacollab.study import CategoryColumn, GroupedLogistic, GroupedPoisson, NumberColumn
 
+from ..harness import write_table
 from ..sums.playing import noise_factor
-
-__all__ = ["RatioWorld", "measure"]
 
 N_STUDIES = 300
 N_PARTIES = 5
@@ -45,7 +41,6 @@ class RatioWorld:
 
     @property
     def columns(self) -> list[CategoryColumn]:
-        """Return the columns that explain."""
         return [CategoryColumn(f"c{place}", range(n)) for place, n in enumerate(self.n_levels)]
 
     @property
@@ -108,21 +103,14 @@ def measure(world: RatioWorld, seed: int, n_studies: int = N_STUDIES) -> dict[st
     }
 
 
-def worlds() -> Iterator[RatioWorld]:
-    """Yield the worlds of the page."""
-    for kind in _INTERCEPTS:
-        for n_rows, n_levels in ((400, (2, 2)), (1000, (2, 3, 2)), (1000, (2, 3, 4, 2)), (3000, (3, 4, 4, 4))):
-            yield RatioWorld(kind, n_rows, n_levels)
-
-
-def main() -> None:
-    """Simulate all worlds, and print a line for each."""
-    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
-    for number, each in enumerate(worlds()):
-        figures = " | ".join(f"{value:.2f}" for value in measure(each, number).values())
-        sys.stdout.write(f"| {each.kind} | {each.n_rows:,} | {math.prod(each.n_levels)} | {figures} |\n")
-        sys.stdout.flush()
+def rows() -> Iterator[dict[str, object]]:
+    """Yield the figures of each world of the page."""
+    sizes = ((400, (2, 2)), (1000, (2, 3, 2)), (1000, (2, 3, 4, 2)), (3000, (3, 4, 4, 4)))
+    for number, (kind, (n_rows, n_levels)) in enumerate(product(_INTERCEPTS, sizes)):
+        figures = measure(RatioWorld(kind, n_rows, n_levels), number)
+        facts = {"kind": kind, "rows": n_rows, "patterns": math.prod(n_levels)}
+        yield facts | {name: round(each, 2) for name, each in figures.items()}
 
 
 if __name__ == "__main__":
-    main()
+    write_table(rows)

@@ -20,11 +20,7 @@ $ python -m datacollab_experiments.study.rounds_coverage
 ```
 """
 
-from __future__ import annotations
-
-import argparse
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -48,10 +44,8 @@ from datacollab.study import (
     Statistic,
 )
 
-from ..harness import markdown
+from ..harness import write_table
 from ..sums.playing import noise_factor
-
-__all__ = ["RoundsWorld", "fit_likelihood", "measure"]
 
 Array = NDArray[np.float64]
 Table = dict[str, Array]
@@ -96,7 +90,6 @@ class RoundsWorld:
 
     @property
     def name(self) -> str:
-        """Return its name in the table."""
         parties = ", ".join(f"{n:,}" for n in self.sizes)
         if len(set(self.sizes)) == 1:
             parties = f"{len(self.sizes)} x {self.sizes[0]:,}"
@@ -104,7 +97,6 @@ class RoundsWorld:
 
     @property
     def numbers(self) -> list[NumberColumn]:
-        """Return the columns of numbers."""
         return [NumberColumn(f"number {place}", -_RANGE / 2, _RANGE / 2) for place in range(self.n_numbers)]
 
     @property
@@ -147,7 +139,6 @@ class RoundsWorld:
         return np.hstack([numbers, categories])
 
     def table(self, n_rows: int, random: np.random.Generator) -> Table:
-        """Draw the rows of one party."""
         X = self.draw_design(n_rows, random)
         eta = _intercept(self) + _BETWEEN_PARTIES * random.normal() + X @ self.true
         table = dict(zip((each.name for each in self.columns), X.T, strict=True))
@@ -348,20 +339,13 @@ def worlds() -> Iterator[RoundsWorld]:
         yield RoundsWorld(kind, (60,) * 3, most)
 
 
-def main() -> None:
-    """Simulate all worlds, and print a table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--studies", type=int, default=N_STUDIES, help="studies of each world")
-    options = parser.parse_args()
-    lines = list[list[str]]()
+def rows(studies: int) -> Iterator[dict[str, object]]:
+    """Yield the figures of each way in each world; where all studies are refused, nothing else can be said."""
     for seed, world in enumerate(worlds()):
-        for way, figures in measure(world, seed, options.studies).items():
-            # Where all studies are refused, nothing else can be said.
-            texts = (f"{each:.3f}" * (not math.isnan(each)) for each in figures.values())
-            lines.append([world.name, way, *texts])
-        print(f"{world.name}: done", file=sys.stderr, flush=True)
-    print(markdown(("study", "way", *FIGURES), lines, numbers=True))
+        for way, figures in measure(world, seed, studies).items():
+            texts = {name: "" if math.isnan(each) else f"{each:.3f}" for name, each in figures.items()}
+            yield {"study": world.name, "way": way, **texts}
 
 
 if __name__ == "__main__":
-    main()
+    write_table(rows, studies=N_STUDIES)

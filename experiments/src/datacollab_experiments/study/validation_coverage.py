@@ -10,9 +10,6 @@ $ python -m datacollab_experiments.study.validation_coverage
 prints the figures of docs/validation.md; it takes some minutes.
 """
 
-from __future__ import annotations
-
-import argparse
 from collections.abc import Iterator
 from itertools import product
 
@@ -23,6 +20,7 @@ from sklearn.metrics import roc_auc_score
 from datacollab.errors import NumericalError
 from datacollab.study import CategoryColumn, ModelValidation, ModelValidationResult, NumberColumn
 
+from ..harness import write_table
 from ..sums.playing import noise_factor
 
 WORLDS = {"calibrated": (0.0, 1.0), "overfitted": (-0.3, 0.7), "mixture": (0.0, 1.0)}
@@ -67,7 +65,7 @@ def figures_of(found: ModelValidationResult) -> dict[str, tuple[float, float, fl
     return dict(zip(FIGURES, intervals, strict=True))
 
 
-def figures(n_studies: int, *, rows: tuple[int, ...] = ROWS) -> Iterator[dict[str, object]]:
+def figures(studies: int, *, rows: tuple[int, ...] = ROWS) -> Iterator[dict[str, object]]:
     """Yield for each world and number of rows how many studies give each figure, and how often intervals hold."""
     excess = noise_factor(N_PARTIES)
     for number, (world, n_rows) in enumerate(product(WORLDS, rows)):
@@ -75,7 +73,7 @@ def figures(n_studies: int, *, rows: tuple[int, ...] = ROWS) -> Iterator[dict[st
         held: dict[str, list[bool]] = {name: [] for name in FIGURES}
         errors: dict[str, list[float]] = {name: [] for name in FIGURES}
         width: dict[str, list[float]] = {name: [] for name in FIGURES}
-        for seed in range(n_studies):
+        for seed in range(studies):
             random = np.random.default_rng([number, seed])
             x, y = simulate(world, n_rows, random)
             total = VALIDATION.part({"x": x, "y": y})
@@ -105,18 +103,8 @@ def figures(n_studies: int, *, rows: tuple[int, ...] = ROWS) -> Iterator[dict[st
                     "width": round(float(np.median(width[name])), 2),
                 }
             facts: dict[str, object] = {"predictions": world, "rows": n_rows, "figure": name}
-            yield facts | {"given": round(len(held[name]) / n_studies, 3)} | summary
-
-
-def main() -> None:
-    """Print all figures as a table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--studies", type=int, default=400)
-    for place, row in enumerate(figures(parser.parse_args().studies)):
-        if place == 0:
-            print(",".join(row))
-        print(",".join(map(str, row.values())), flush=True)
+            yield facts | {"given": round(len(held[name]) / studies, 3)} | summary
 
 
 if __name__ == "__main__":
-    main()
+    write_table(figures, studies=400)

@@ -17,7 +17,7 @@ from ..pays.tables import FURTHER, load_table
 from .attacks import TARGETS, Scene, draw_world
 from .further import further_setting, without_sums
 from .membership import N_AUXILIARY, Membership
-from .plan import (
+from .playing import (
     ALIKE,
     ALONE,
     BESIDE,
@@ -35,9 +35,9 @@ from .plan import (
     Roster,
     Variant,
     candidates,
+    play,
     rule_for,
 )
-from .playing import play
 from .rebuilding import rebuild
 from .report import package_table, write_report
 
@@ -133,6 +133,9 @@ def _format(value: object) -> object:
     return value
 
 
+PAYS = Path("docs/results/pays/scores.csv.gz")
+PACKAGE = Path("src/datacollab/sums/membership.csv")
+"""Scores that those of sums stand beside, and the package's file, which `ship` makes of the report's."""
 Play = Callable[..., Iterable[Row]]
 
 # Runs of each part, in their order, and the function that plays one of them.
@@ -152,13 +155,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("part", choices=(*PARTS, "report", "ship"), nargs="+")
     parser.add_argument("--output", type=Path, default=Path("output/sums"))
     parser.add_argument("--copy-to", type=Path, help="folder that the report's tables are written to as well")
-    parser.add_argument(
-        "--ship-to",
-        type=Path,
-        default=Path("src/datacollab/sums/membership.csv"),
-        help="file of the package that `ship` makes of the report's membership.csv",
-    )
-    parser.add_argument("--pays", type=Path, default=Path("docs/results/pays/scores.csv.gz"))
     parser.add_argument("--data-dir", type=Path, help="directory that holds MNIST and others")
     options = parser.parse_args(arguments)
     folder: Path = options.output
@@ -169,11 +165,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             label = case.label if isinstance(case, Setting) else case
             append_draw(folder / f"{part}.csv", f"{label}, seed {seed}", play_run(case, seed, options.data_dir))
     if "report" in options.part:
-        write_report(folder, options.pays, options.copy_to or folder / "report")
+        write_report(folder, PAYS, options.copy_to or folder / "report")
     # The package's table comes from the committed one, so that everybody can make it again.
     if "ship" in options.part:
         members = pd.read_csv((options.copy_to or folder / "report") / "membership.csv")
-        options.ship_to.write_text(package_table(members), encoding="utf-8")
+        PACKAGE.write_text(package_table(members), encoding="utf-8")
     return 0
 
 

@@ -30,10 +30,8 @@ from scipy.special import ndtr
 
 from datacollab.sums import CommonMap, RidgeFromSums, RidgeSums
 
-from ..pays.columns import Array
-from ..pays.tables import Table, load_table
-from .plan import ALIKE, Roster, Variant
-from .playing import matrix_of, noise_factor, secret, units
+from ..pays.tables import Array, Table, load_table
+from .playing import ALIKE, Roster, Variant, matrix_of, noise_factor, secret, units
 
 N_WIDE = 150
 N_WIDE_ROWS = 6000

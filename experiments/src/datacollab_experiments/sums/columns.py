@@ -20,7 +20,7 @@ from datacollab.party import CommonSpace
 from datacollab.sums import CommonMap, RidgeFromSums, RidgeSums, recommended
 
 from ..harness import write_table
-from ..pays.columns import Array
+from ..pays.tables import Array
 from .judged import SEEN, JudgedTable, Loss, aims_of, deal
 from .playing import noise_factor, secret
 

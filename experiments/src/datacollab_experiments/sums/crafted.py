@@ -20,7 +20,7 @@ from datacollab.folder.party import Policy
 from datacollab.sums import UNITS_PER_RANGE, CommonMap, RidgeSums, recommended
 
 from ..harness import write_table
-from ..pays.columns import Array
+from ..pays.tables import Array
 from .playing import matrix_of, noise_factor, secret
 
 N_PARTIES = 5
@@ -53,7 +53,6 @@ class Craft:
     columns: int = N_COLUMNS
 
     def rows(self, person: Array, generator: np.random.Generator) -> Array:
-        """Make the anchor."""
         honest = generator.normal(size=(N_ANCHORS, N_COLUMNS))
         if self.name == "cloud":
             honest = person + self.width * honest

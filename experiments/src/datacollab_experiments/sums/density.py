@@ -19,7 +19,7 @@ from ..pays.draws import draw
 from ..pays.settings import SIZES, Setting, Split
 from ..pays.tables import load_table
 from .crafted import is_refused
-from .plan import ALIKE
+from .playing import ALIKE
 
 SPLITS: tuple[Split, ...] = ("iid", "label-skew", "feature-shift")
 N_PUBLIC = (100, 500, 0)

@@ -9,11 +9,10 @@ from sklearn.linear_model import LogisticRegressionCV, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ..pays.columns import Array
-from ..pays.draws import Draw, Rows
+from ..pays.draws import Draw, Rows, score, spread
 from ..pays.library import pooled
-from ..pays.scoring import score, spread
 from ..pays.settings import Setting
+from ..pays.tables import Array
 
 N_TREES = 200
 

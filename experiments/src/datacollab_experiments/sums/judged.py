@@ -29,7 +29,7 @@ from datacollab.party import CombinedModel, CommonSpace, fit_own_model
 from datacollab.sums import MaskKey, SumsPlan, fences
 
 from ..harness import r_table, write_table
-from ..pays.columns import Array
+from ..pays.tables import Array
 from .playing import secret
 
 

@@ -25,10 +25,9 @@ from sklearn.metrics import roc_auc_score
 
 from datacollab.sums import CommonMap, RidgeSums
 
-from ..pays.columns import Array
+from ..pays.tables import Array
 from .attacks import ETA, N_PUBLIC, table_of
-from .plan import ALIKE, Roster, Variant
-from .playing import noise_factor, secret, units
+from .playing import ALIKE, Roster, Variant, noise_factor, secret, units
 
 N_AUXILIARY = 1100
 N_SHADOWS = 48
@@ -325,6 +324,9 @@ def find_turn_back(seen: Array, expected: Array, n_columns: int) -> Array:
     return np.asarray((U * np.where(signs == 0, 1.0, signs)) @ V.T)
 
 
+_PARTS = ("public", "own", "others", "strangers", "auxiliary")
+
+
 def _split(
     y: NDArray[Any], n_rows: int, n_own: int, n_auxiliary: int, rng: np.random.Generator, rare_class: int | None
 ) -> dict[str, NDArray[np.intp]]:
@@ -335,13 +337,7 @@ def _split(
     if rare_class is None:
         cuts = np.cumsum([N_PUBLIC, n_own, n_others, n_strangers])
         public, own, others, strangers, rest = np.split(index, cuts)
-        return {
-            "public": public,
-            "own": own,
-            "others": others,
-            "strangers": strangers,
-            "auxiliary": rest[:n_auxiliary],
-        }
+        return dict(zip(_PARTS, (public, own, others, strangers, rest[:n_auxiliary]), strict=True))
     public, index = np.split(index, [N_PUBLIC])
     of_class = index[y[index] == rare_class]
     rest = index[y[index] != rare_class]
@@ -349,13 +345,8 @@ def _split(
     members, strangers, further = np.split(of_class, [RARE, RARE + min(100, len(of_class) // 2)])
     own, others, more = np.split(rest, [n_own, n_rows - RARE])
     auxiliary = rng.permutation(np.r_[further, more])[:n_auxiliary]
-    return {
-        "public": public[y[public] != rare_class],
-        "own": own,
-        "others": np.r_[members, others],
-        "strangers": strangers,
-        "auxiliary": auxiliary,
-    }
+    public = public[y[public] != rare_class]
+    return dict(zip(_PARTS, (public, own, np.r_[members, others], strangers, auxiliary), strict=True))
 
 
 def _join(*groups: Group) -> Group:

@@ -17,12 +17,10 @@ from datacollab.linalg import largest_noise
 from datacollab.sums import RidgeSums
 
 from ..harness import write_table
-from ..pays.columns import Array
 from ..pays.draws import Draw, Rows, draw
 from ..pays.settings import Setting
-from ..pays.tables import load_table
-from .plan import ALIKE, rule_for
-from .playing import common_map, exact_total, matrix_of, noise_factor, rows_of_total, statistic_of
+from ..pays.tables import Array, load_table
+from .playing import ALIKE, common_map, exact_total, matrix_of, noise_factor, rows_of_total, rule_for, statistic_of
 
 N_PARTIES = 5
 MOST_ROWS = 120
@@ -103,7 +101,6 @@ def outcomes(drawn: Draw) -> Iterator[tuple[str, tuple[bool, bool, float, float]
 
 
 def rows(draws: int) -> Iterator[dict[str, object]]:
-    """Yield a row for each table and way."""
     for name, n_rows in TABLES.items():
         setting = Setting(dataset=name, n_parties=N_PARTIES, n_per_party=n_rows, labelled=False, defence="sums")
         outcomes_of: dict[str, list[tuple[float, ...]]] = {way: [] for way in WAYS}

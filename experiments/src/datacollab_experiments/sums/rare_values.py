@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from datacollab.sums import CommonMap, IsolatedRows, RidgeSums, recommended
 
 from ..harness import write_table
-from ..pays.columns import Array
+from ..pays.tables import Array
 from .crafted import from_total
 from .playing import noise_factor, secret
 

@@ -13,11 +13,9 @@ from scipy.special import softmax
 
 from datacollab.sums import CommonMap, RidgeSums
 
-from ..pays.columns import Array
-from ..pays.tables import load_table
+from ..pays.tables import Array, load_table
 from .attacks import ETA, N_PUBLIC
-from .plan import ALIKE, Variant
-from .playing import matrix_of, secret, units
+from .playing import ALIKE, Variant, matrix_of, secret, units
 
 N_AUXILIARY = 400
 N_STARTS = 2

@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 
 from ..harness import markdown
-from ..pays.intervals import Difference, student
-from ..pays.results import Measured
+from ..pays.results import Difference, Measured, student
 from ..pays.settings import Setting
 from ..pays.trial import AVERAGE, CENTRAL, METHODS
 from .attacks import N_WIDE
-from .plan import (
+from .playing import (
     ALIKE,
     BESIDE,
     LEAST_ABOVE_AVERAGE,
@@ -50,7 +49,7 @@ def write_report(folder: Path, pays: Path, target: Path) -> None:
             parts += ["## Further tables", _further(further)]
         (target / "tables.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     parts = ["# All attacks on totals", "As the command in [the report](README.md) writes them."]
-    for name, report in (("attacks", _report_attacks), ("membership", _report_members), ("rebuilding", _report_rows)):
+    for name, report in (("attacks", _report_attacks), ("membership", _report_members), ("rebuilding", _rows_rebuilt)):
         path = folder / f"{name}.csv"
         if path.exists():
             table, lines = report(pd.read_csv(path))
@@ -85,10 +84,6 @@ def _report_members(draws: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         "Areas under the curve, ± half of the 95 % interval over draws.",
         _members(members),
     ]
-
-
-def _report_rows(draws: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    return draws, ["## Rows rebuilt by analyst and parties together", _rows_rebuilt(draws)]
 
 
 def compare(scores: pd.DataFrame, committed: pd.DataFrame, setting: Setting, variant: Variant) -> Measured:
@@ -262,7 +257,7 @@ def package_table(members: pd.DataFrame) -> str:
     return f"# {SHIPPING}\n{table}"
 
 
-def _rows_rebuilt(draws: pd.DataFrame) -> str:
+def _rows_rebuilt(draws: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     rows = []
     kinds = ("rebuilt", "nearest of 400 rows", "principal coordinates alone")
     for (table, n, D, s), of in draws.groupby(["table", "rows", "D", "s"], sort=False):
@@ -270,7 +265,7 @@ def _rows_rebuilt(draws: pd.DataFrame) -> str:
         cells = [f"{100 * mean[f'{kind}, near']:.0f} %; {mean[f'{kind}, median']:.3f}" for kind in kinds]
         rows.append([table, str(n), str(D), f"{s:g}", *cells])
     head = ["table", "rows", "D", "s", *(f"{kind}: nearer than .05; median" for kind in kinds)]
-    return markdown(head, rows)
+    return draws, ["## Rows rebuilt by analyst and parties together", markdown(head, rows)]
 
 
 def _further(scores: pd.DataFrame) -> str:
@@ -290,6 +285,3 @@ def _further(scores: pd.DataFrame) -> str:
             cells.append(f"{better.mean():.3f}; {_write(student(list(by_method[SUMS] - better)))}")
         rows.append(cells)
     return markdown(["setting", "D", "s", "sums", *_BASELINES], rows)
-
-
-__all__ = ["compare", "package_table", "read_best", "write_report"]

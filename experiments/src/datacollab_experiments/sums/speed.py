@@ -15,12 +15,9 @@ import argparse
 import functools
 import json
 import operator
-import os
 import resource
 import shutil
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -40,7 +37,8 @@ from datacollab.steps.party import PartyFolder, make_mask_key
 from datacollab.table import Column
 
 from ..harness import markdown
-from ..pays.columns import Array
+from ..pays.tables import Array
+from ..solvers.measuring import run_in_fresh_process
 
 FACTORS = 10
 PUBLIC = 1000
@@ -148,24 +146,19 @@ def share(root: Path, sums: Path | None, database: str | None) -> None:
     print(json.dumps({"cpu": used.ru_utime + used.ru_stime, "memory": 1024 * used.ru_maxrss}))
 
 
-def run(
-    root: Path, source: Path, threads: int, sums: Path | None = None, database: str | None = None
-) -> dict[str, float]:
+def run(root: Path, source: Path, sums: Path | None = None, database: str | None = None) -> dict[str, float]:
     """Call `share` in a fresh process with the sources of one version, on a fresh copy of the party's folder."""
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    here = [str(source), *sys.path]
-    environment = {**os.environ, **dict.fromkeys(names, str(threads)), "PYTHONPATH": os.pathsep.join(here)}
     with tempfile.TemporaryDirectory() as scratch:
         fresh = Path(scratch)
         shutil.copytree(root / PARTIES[0], fresh / PARTIES[0])
         (fresh / "table.parquet").symlink_to(root / "table.parquet")
-        command = [sys.executable, "-m", f"{__package__}.speed", "--share", str(fresh)]
+        arguments: list[object] = ["--share", fresh]
         if sums is not None:
-            command += ["--sums", str(sums)]
+            arguments += ["--sums", sums]
         if database is not None:
-            command += ["--database", database]
-        found = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
-    measured: dict[str, float] = json.loads(found)
+            arguments += ["--database", database]
+        measured: dict[str, float]
+        measured = run_in_fresh_process(f"{__package__}.speed", arguments, source)
     return measured
 
 
@@ -177,7 +170,7 @@ def compare(root: Path, options: argparse.Namespace) -> list[str]:
     place = None if options.database is None else fill(root, options.database)
     for _ in range(options.pairs):
         for source, those in zip(sources, runs, strict=True):
-            those.append(run(root, source, options.threads, database=place))
+            those.append(run(root, source, database=place))
     line = [f"{options.rows:,}", f"{options.columns}", options.statistic]
     for those in runs:
         line += [f"{np.median([each['cpu'] for each in those]):.1f}"]
@@ -187,7 +180,7 @@ def compare(root: Path, options: argparse.Namespace) -> list[str]:
         sums = []
         for number, source in enumerate(sources):
             file = root / f"sums{number}.npy"
-            run(root, source, options.threads, file)
+            run(root, source, file)
             sums.append(np.load(file))
         line.append(f"{np.abs(sums[0] - sums[1]).max() / np.abs(sums[1]).max():.1g}")
     return line
@@ -223,7 +216,6 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--columns", type=int, default=50)
     parser.add_argument("--statistic", default="ridge regression", help="or one of a study, such as description")
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1, help="threads of BLAS")
     parser.add_argument("--beside", type=Path, help="src of another version, which shares in turn")
     parser.add_argument("--workers", type=int, nargs="+", help="make parts on so many processes of Dask instead")
     parser.add_argument("--database", help="read the rows of sqlite, duckdb or postgresql://…, by a query")

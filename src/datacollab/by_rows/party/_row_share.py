@@ -36,7 +36,7 @@ from ...folder.party import (
     refuse,
 )
 from ...party import UNDEFENDED, Party, SharingPlan
-from ...party._digests import RowDigests
+from ...party._defended_rows import RowDigests
 from ...share import SHARE_KIND, Share, share_contents
 from ...table import EncodedTable
 from ._row_model import distil, forget, install_rows, rows_at_home

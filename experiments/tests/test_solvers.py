@@ -1,4 +1,6 @@
-"""Peers of the exact solver: they solve the same problem, and the command prints a line for each."""
+"""Peers of KTI's solvers solve the same problem, landmarks' gaps are the objective's, and commands print them."""
+
+import json
 
 import numpy as np
 import pytest
@@ -6,7 +8,38 @@ from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import rbf_kernel
 
 from datacollab import KTI
-from datacollab_experiments.solvers import oracles, peers
+from datacollab_experiments.solvers import gap, oracles, peers
+
+
+@pytest.fixture(scope="module")
+def bent():
+    """Representations of two parties: tanh of combinations of four latent columns."""
+    rng = np.random.default_rng(0)
+    latent = rng.normal(size=(400, 4))
+    return {party: np.tanh(latent @ rng.normal(size=(4, 16))) for party in ("a", "b")}
+
+
+def test_the_gaps_are_those_of_the_objective(tmp_path, bent):
+    """What is returned attains what the fit reports; the best functions of this target are nearer to the minimum."""
+    row = gap.fit(bent, 50, tmp_path / "result.npz")
+    found = dict(np.load(tmp_path / "result.npz"))
+    exact = KTI(gap.COMPONENTS, solver="exact").fit(bent)
+    assert row["landmarks"] == 50
+    assert row["gammas"] == pytest.approx(exact.gammas_)
+    attained = oracles.attained(bent, found["target"], alpha=0.1, gamma=row["gammas"])
+    returned = gap.objective_of(bent, found, alpha=0.1, gammas=row["gammas"])
+    assert returned == pytest.approx(row["objective"], rel=1e-5)
+    assert exact.objective_ < attained < returned
+    of_exact = oracles.attained(bent, exact.target_, alpha=0.1, gamma=row["gammas"])
+    assert of_exact == pytest.approx(exact.objective_, rel=1e-9)
+
+
+def test_one_fit_is_printed(tmp_path, bent, capsys):
+    np.savez(tmp_path / "anchors.npz", allow_pickle=False, **bent)
+    assert gap.main(["--fit", str(tmp_path / "anchors.npz"), "--landmarks", "40"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["landmarks"] == 40
+    assert told["cpu"] > 0
 
 
 @pytest.fixture(scope="module")
