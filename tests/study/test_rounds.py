@@ -181,7 +181,7 @@ def test_a_plan_runs_a_round_under_masks_and_the_next_one_under_others():
             lambda table: table | {"died": np.where(np.arange(len(table["died"])) % 30, "no", table["died"])},
             "of the rarer outcome for 3 coefficients",
         ),
-        (lambda table: table | {"age": np.full(len(table["age"]), 50.0)}, "hardly varies"),
+        (lambda table: table | {"age": np.full(len(table["age"]), 50.0)}, "'age' hardly varies"),
     ],
 )
 def test_a_regression_that_cannot_be_had_is_refused_in_its_first_round(change, says):

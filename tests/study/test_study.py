@@ -795,11 +795,15 @@ def test_what_makes_no_sense_is_refused(make):
 def test_a_regression_that_noise_could_decide_is_refused():
     random = np.random.default_rng(0)
     a = random.uniform(0, 1, 200)
-    frame = {"a": a, "b": a, "y": a}
+    frame = {"a": a, "b": a, "c": random.uniform(0, 1, 200), "flat": np.full(200, 0.4), "y": a}
     columns = [NumberColumn(name, 0, 1) for name in "ab"]
+    more = [*columns, NumberColumn("c", 0, 1)]
     statistic = LeastSquares(NumberColumn("y", 0, 1), columns)
-    with pytest.raises(NumericalError, match="follows from others"):
-        pooled(statistic, [frame] * 3, noise=0.0)
+    with pytest.raises(NumericalError, match="noise 'a', 'b' hardly vary within parties, or nearly follow from each"):
+        pooled(LeastSquares(statistic.outcome, more), [frame] * 3, noise=0.0)
+    flat = [NumberColumn("c", 0, 1), NumberColumn("flat", 0, 1)]
+    with pytest.raises(NumericalError, match="noise 'flat' hardly varies within parties, or nearly follows from other"):
+        pooled(LeastSquares(statistic.outcome, flat), [frame] * 3, noise=0.0)
     few = {name: column[:5] for name, column in frame.items()}
     with pytest.raises(NumericalError, match="10 rows for each"):
         pooled(statistic, [few] * 3, noise=0.0)

@@ -205,6 +205,7 @@ def test_targets_that_are_missing_or_unknown(project, regression, table, absent)
     assert "no entry in 1 of 60 rows" in refusal(regression, table.assign(stay=stays), "TARGET_INVALID")
     assert "text in 60 of 60 rows" in refusal(regression, table.assign(stay=SECRET), "TARGET_INVALID")
     message = refusal(regression, table.assign(stay=table["stay"] * 1000 + 500), "TARGET_INVALID")
+    assert "ask the owner for a wider range (minimum and maximum in [task])" in message
     assert "multiplied by 0.001" in message
 
 

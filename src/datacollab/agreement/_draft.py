@@ -587,17 +587,21 @@ def _draft_columns(table: Any, names: Sequence[str], options: DraftOptions, tell
         if column.flag_missing and tell is not None:
             tell(_tell_gaps(name, diagnosis))
         if options.statistics:
-            # A study counts missing entries, and describes the others.
-            column = replace(column, flag_missing=True)
-        # A category too many is a gap in a study, unless the draft itself left out all but the most frequent ones.
-        is_cut = any(each.kind == "many" for each in diagnosis.findings)
-        if options.statistics and column.categories and not is_cut:
-            column = replace(column, unknown="missing")
+            column = _adapt_to_study(column, diagnosis)
         columns.append(column)
     if questions:
         sentences = " ".join(each.sentence for each in questions)
         raise invalid("The public table", f"say what is meant in {len(questions)} of its columns. {sentences}")
     return tuple(columns)
+
+
+def _adapt_to_study(column: Column, diagnosis: Diagnosis) -> Column:
+    """Return the column as a study has it, which counts missing entries, and describes the others."""
+    # A category too many is a gap, unless the draft itself left out all but the most frequent ones.
+    is_cut = any(each.kind == "many" for each in diagnosis.findings)
+    if column.categories and not is_cut:
+        column = replace(column, unknown="missing")
+    return replace(column, flag_missing=True)
 
 
 def _tell_letters(name: str, marks: Counter[str]) -> ColumnFinding:

@@ -29,6 +29,7 @@ from ._columns import (
     coefficient_table,
     coefficient_widths,
     design,
+    refuse_undetermined,
 )
 from ._survival import (
     SQUARED_WEIGHTS,
@@ -42,8 +43,6 @@ from ._survival import (
 
 # A rule of thumb for regressions on events.
 _EVENTS_PER_COEFFICIENT = 10
-# Smallest eigenvalue of A, in units of the largest that noise alone has.
-_LEAST_EIGENVALUE = 3.0
 # Standard deviations of its noise that a coefficient's variance has to be above 0.
 _LEAST_VARIANCE = 2.0
 # How the noise of a row is dealt to A, b and B: squares add up to 1.
@@ -243,11 +242,8 @@ class AdditiveHazards(Statistic):
                 f"Additive hazards: {n_events:.0f} events for {p} coefficients; expected {_EVENTS_PER_COEFFICIENT} for "
                 "each coefficient. Agree on fewer columns, or on more rows."
             )
-        if scipy.linalg.eigvalsh(A)[0] <= max(_LEAST_EIGENVALUE * of_A * math.sqrt(2 * p), 1e-10 * np.trace(A)):
-            raise NumericalError(
-                "Additive hazards: a column hardly varies within parties, or nearly follows from others, for as much "
-                "noise. Leave out or merge such columns and levels, or agree on more rows."
-            )
+        way_on = "Leave out or merge such columns and levels, or agree on more rows."
+        refuse_undetermined("Additive hazards", self.names, A, of_A, way_on=way_on)
         inverse = scipy.linalg.inv(A)
         beta = inverse @ b
         exact = np.diag(inverse @ B @ inverse)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._entries import join_names
 from .._frames import are_missing
 from .._typing import FloatArray
-from ..errors import AgreementError
+from ..errors import AgreementError, NumericalError
 from ..sums._recommended import TABLE
 from ..sums._statistic import ResultTable, StudyTable, entries_of
 
@@ -23,6 +24,10 @@ FEWEST = 10
 """Each row of a level with fewer rows in a total may be recognised."""
 CERTAINTY = 2.0
 """Standard deviations of noise that a level has to be above the fewest rows."""
+# Smallest eigenvalue of moments, in units of the largest that noise alone has.
+_LEAST_EIGENVALUE = 3.0
+# Part of the directions that noise could decide from which a coefficient is named: a tenth of each one's variance.
+_INVOLVED = 0.1
 # Noise leaves no more digits.
 _DIGITS = 4
 _SMALL_P = 0.001
@@ -162,3 +167,28 @@ def coefficient_table(result: Any, note: str) -> ResultTable:
     columns = (result.coefficients, result.errors, result.low, result.high)
     each = zip(result.names, map(p_text, result.p_values), *columns, strict=True)
     return ResultTable(heads, [(name, *map(number_text, numbers), p) for name, p, *numbers in each], note)
+
+
+def refuse_undetermined(
+    title: str,
+    names: Sequence[str],
+    moments: FloatArray,
+    sigma: float,
+    *,
+    way_on: str,
+    least: float = _LEAST_EIGENVALUE,
+) -> None:
+    """Raise NumericalError, with the coefficients that it is about, if noise could decide the inverse of moments.
+
+    `sigma` is the noise on their diagonal, and `least` their smallest eigenvalue in units of the largest of noise.
+    """
+    values, vectors = np.linalg.eigh(moments)
+    largest_of_noise = sigma * math.sqrt(2 * len(moments))
+    weak = vectors[:, values <= max(least * largest_of_noise, 1e-10 * float(np.trace(moments)))]
+    if not weak.size:
+        return
+    involved = [name for name, part in zip(names, (weak**2).sum(axis=1), strict=True) if part >= _INVOLVED]
+    fault = "hardly varies within parties, or nearly follows from other columns"
+    if len(involved) > 1:
+        fault = "hardly vary within parties, or nearly follow from each other"
+    raise NumericalError(f"{title}: for as much noise {join_names(map(repr, involved))} {fault}. {way_on}")

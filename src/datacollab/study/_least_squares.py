@@ -44,6 +44,7 @@ from ._columns import (
     coefficient_table,
     coefficient_widths,
     design,
+    refuse_undetermined,
 )
 from ._compared_rows import compare_rows
 from ._groups import alone, deal, shuffle
@@ -79,8 +80,6 @@ _SURE = 4.0
 _KEPT_POWER = 2.3
 # Degrees of freedom, as of four groups.
 _FEWEST_DEGREES = 3.0
-# Smallest eigenvalue of the moments, in units of the largest that noise alone has.
-_LEAST_EIGENVALUE = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -393,7 +392,7 @@ class LeastSquares(Statistic):
         enough = FEWEST * (1 - FEWEST / n)
         if few := too_few(self.columns, A, enough, sigma):
             raise NumericalError(f"Least squares: {few}.")
-        inverse = _invert(A, sigma)
+        inverse = _invert(A, sigma, self.names)
         beta = inverse @ c
         variance = max(square - c @ beta, 0.0) / left
         noise_in_beta = inverse @ _noise_in_scores(beta, sigma) @ inverse
@@ -401,7 +400,7 @@ class LeastSquares(Statistic):
             df = left
             covariance = variance * inverse + noise_in_beta
         else:
-            covariance, noise_in_groups, residuals, df = _compare_groups(M[1:], rows[1:], sigma)
+            covariance, noise_in_groups, residuals, df = _compare_groups(M[1:], rows[1:], sigma, self.names)
             # The usual correction for many coefficients.
             covariance *= (n - 1) / left
             # If outcomes are far apart, as those of yes and no, weights take part of the residuals off.
@@ -455,14 +454,10 @@ def _refuse_groups(whole: FloatArray, M: FloatArray, sigma: float, title: str) -
     refuse_total(below_zero(whole - together, math.sqrt(2) * sigma), title)
 
 
-def _invert(A: FloatArray, sigma: float) -> FloatArray:
+def _invert(A: FloatArray, sigma: float, names: Sequence[str]) -> FloatArray:
     """Return the inverse of moments with noise `sigma` on their diagonal; NumericalError if noise could decide."""
-    p = len(A)
-    if scipy.linalg.eigvalsh(A)[0] <= max(_LEAST_EIGENVALUE * sigma * math.sqrt(2 * p), 1e-10 * np.trace(A)):
-        raise NumericalError(
-            "Least squares: a column hardly varies within parties, or nearly follows from others, for as much "
-            "noise. Leave out or merge such columns and levels, or agree on more rows or on classical errors."
-        )
+    way_on = "Leave out or merge such columns and levels, or agree on more rows or on classical errors."
+    refuse_undetermined("Least squares", names, A, sigma, way_on=way_on)
     return np.asarray(scipy.linalg.inv(A))
 
 
@@ -488,7 +483,9 @@ def _exchange_noise(
     return np.asarray(covariance * np.outer(factor, factor))
 
 
-def _compare_groups(M: FloatArray, rows: FloatArray, sigma: float) -> tuple[FloatArray, FloatArray, float, float]:
+def _compare_groups(
+    M: FloatArray, rows: FloatArray, sigma: float, names: Sequence[str]
+) -> tuple[FloatArray, FloatArray, float, float]:
     """Return the covariance of coefficients as groups tell it [1]_, noise in variances, residuals, degrees of freedom.
 
     It is that of a regression on the moments of all groups, in which far rows count less.  M are these moments, shape
@@ -496,7 +493,7 @@ def _compare_groups(M: FloatArray, rows: FloatArray, sigma: float) -> tuple[Floa
     """
     p = M.shape[1] - 1
     whole = M.sum(axis=0)
-    inverse = _invert(whole[:p, :p], sigma)
+    inverse = _invert(whole[:p, :p], sigma, names)
     beta = inverse @ whole[:p, p]
     # Scores of groups differ by residuals and by noise: the variance of both is in their squares.
     scores = M[:, :p, p] - M[:, :p, :p] @ beta

@@ -43,6 +43,7 @@ from ._columns import (
     coefficient_names,
     coefficient_widths,
     design,
+    refuse_undetermined,
 )
 from ._rare_levels import too_few
 from ._ratios import RatioResult, try_columns
@@ -332,12 +333,10 @@ class _RegressionRound(Statistic):
             enough = FEWEST * (1 - FEWEST / n_rows) * of_row
             if few := too_few(self.columns, information, enough, of_information):
                 raise NumericalError(f"{name}: {few}.")
-        least = float(scipy.linalg.eigvalsh(information)[0])
-        if least <= max(_LEAST_EIGENVALUE * of_information * math.sqrt(2 * p), 1e-10 * np.trace(information)):
-            raise NumericalError(
-                f"{name}: a column hardly varies within parties, or nearly follows from others, for as much noise and "
-                f"{rarer:.0f} of the rarer outcome. Agree on fewer columns, on narrower ranges, or on more rows."
-            )
+        way_on = (
+            f"There are {rarer:.0f} of the rarer outcome. Agree on fewer columns, on narrower ranges, or on more rows."
+        )
+        refuse_undetermined(name, self.names, information, of_information, way_on=way_on, least=_LEAST_EIGENVALUE)
         inverse = scipy.linalg.inv(information)
         step = inverse @ score
         beta = self._so_far + step

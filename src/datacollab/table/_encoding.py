@@ -556,6 +556,8 @@ def encode_target(target: Target, entries: Any, place: ColumnPlace) -> tuple[NDA
         if reason is None:
             return np.clip(values, target.minimum, target.maximum), counts
         correct = f"{reason}{correct}"
+    else:
+        correct += " If they are possible, ask the owner for a wider range (minimum and maximum in [task])."
     place.refuse_numbers(code, outside, values, (target.minimum, target.maximum, target.unit), correct)
     return values, counts
 

@@ -487,7 +487,6 @@ class SumsAtParty(PartyWay):
             of_left += self._warn_of_counts(own_rows, n_rows_together)
         earlier = ledger.earlier(table)
         noise_before = joint_noise(earlier)
-        noise = plan.noise_of_sums
         reasons = _judge_number(project, name, len(rows), policy)
         if anchor is not None:
             in_anchor = equal_rows(ledger.row_keys.fingerprints(anchor.rows), rows)
@@ -496,7 +495,7 @@ class SumsAtParty(PartyWay):
             if in_anchor.n_equal:
                 of_left.append(also_in_anchor(in_anchor))
         # The noise of all rounds together is that of the plan.
-        of_round = noise * math.sqrt(sharing.n_rounds)
+        of_round = plan.noise_of_sums * math.sqrt(sharing.n_rounds)
         total = _ledger_entry(project, plan.agreed.context, of_round, table, agreed.round)
         reasons += _judge_total(ledger, total, fewest, void)
         summary = SumsSummary(
