@@ -153,7 +153,11 @@ def layout_of(path: Path) -> Layout:
     mark = next((each for each in _MARKS if start.startswith(each)), b"")
     encoding = _MARKS.get(mark, "utf-8")
     if "16" not in encoding and _CONTROL.search(start):
-        raise unreadable(path, "is no text, and no Excel, Parquet or Arrow file by its name.")
+        raise unreadable(
+            path,
+            "is no text, as it holds control characters, and no Excel, Parquet or Arrow file by its name. If it is text "
+            "all the same, take them out, or export it again.",
+        )
     try:
         return _lay_out(path, encoding, len(mark))
     except UnicodeDecodeError:
