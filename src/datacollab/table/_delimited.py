@@ -155,8 +155,8 @@ def layout_of(path: Path) -> Layout:
     if "16" not in encoding and _CONTROL.search(start):
         raise unreadable(
             path,
-            "is no text, as it holds control characters, and no Excel, Parquet or Arrow file by its name. If it is text "
-            "all the same, take them out, or export it again.",
+            "is no text, as it holds control characters, and no Excel, Parquet or Arrow file by its name. If it is "
+            "text all the same, take them out, or export it again.",
         )
     try:
         return _lay_out(path, encoding, len(mark))
