@@ -142,3 +142,13 @@ def test_reprs_show_no_data(method):
     views, y = equal_width_views()
     text = repr(method.fit(views, y)) + repr(method.integration_functions_)
     assert "array" not in text
+
+
+def test_input_is_left_alone(method):
+    views, y = equal_width_views()
+    copies = {party: A.copy() for party, A in views.items()}
+    for A in views.values():
+        A.setflags(write=False)
+    method.fit(views, y).transform(views)
+    for party in views:
+        assert (views[party] == copies[party]).all()

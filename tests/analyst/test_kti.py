@@ -482,3 +482,26 @@ def test_precomputed_kernels_pass_through_shares_and_model_files(tmp_path, rng):
         loaded = dc.PartyModel.load(tmp_path / f"model-{name}")
         assert_allclose(party.predict_proba(X[:5], loaded), party.predict_proba(X[:5], model), rtol=0, atol=0)
         assert np.mean(party.predict(X, loaded) == y) > 0.8
+
+
+def test_the_objective_is_the_weighted_sum_over_parties(views, solved):
+    fitted = KTI(4, gamma=GAMMA, alpha=0.5, party_weights=WEIGHTS).fit(views)
+    total = 0.0
+    for party, K in rbf_kernels(views).items():
+        g = fitted.integration_functions_[party]
+        penalty = 0.5 * np.trace(g.coefficients.T @ K @ g.coefficients)
+        total += WEIGHTS[party] * (np.sum((g(views[party]) - fitted.target_) ** 2) + penalty)
+    assert fitted.objective_ == pytest.approx(total, rel=1e-8)
+
+
+def test_functions_are_optimal_for_their_target(views, rng):
+    """A perturbed function is worse: eq. kernel-fixed-Z-problem is convex with its minimum there."""
+    fitted = KTI(3, alpha=0.3).fit(views)
+    g = fitted.integration_functions_["b"]
+    K = rbf_kernels(views, fitted.gammas_)["b"]
+
+    def value(Gamma):
+        return np.sum((K @ Gamma - fitted.target_) ** 2) + 0.3 * np.trace(Gamma.T @ K @ Gamma)
+
+    for _ in range(20):
+        assert value(g.coefficients + 0.01 * rng.normal(size=g.coefficients.shape)) > value(g.coefficients)

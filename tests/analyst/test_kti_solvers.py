@@ -378,3 +378,46 @@ def test_the_eigengap_is_that_of_an_explicit_basis(rng, center):
 
 def test_a_small_eigengap_is_not_called_none(few):
     assert KTI(5, alpha=1e-4, solver="nystroem").fit(few).eigengap_ > 0
+
+
+@pytest.mark.parametrize("n_landmarks", [10, 40])
+def test_nystroem_attains_the_objective_it_reports(views, n_landmarks):
+    """Its functions are real ones, so that nothing it attains is below the exact minimum."""
+    low_rank = KTI(4, alpha=0.5, solver="nystroem", n_landmarks=n_landmarks).fit(views)
+    assert objective_of(low_rank, views) == pytest.approx(low_rank.objective_, rel=1e-5)
+    assert low_rank.objective_ > KTI(4, alpha=0.5).fit(views).objective_
+    assert low_rank.n_landmarks_ == n_landmarks
+    for g in low_rank.integration_functions_.values():
+        assert g.anchor_representation.shape[0] == n_landmarks
+
+
+def test_functions_of_many_rows_are_the_best_of_their_landmarks():
+    """Landmarks lie so far apart that kernel values are made in float32, of which two thousand are added up."""
+    views, _ = nonlinear_views(2200)
+    low_rank = KTI(4, solver="nystroem", n_landmarks=128).fit(views)
+    best = 0.0
+    for party, g in low_rank.integration_functions_.items():
+        C = rbf_kernel(views[party], g.anchor_representation, gamma=low_rank.gammas_[party])
+        G = rbf_kernel(g.anchor_representation, gamma=low_rank.gammas_[party])
+        solved = np.linalg.solve(C.T @ C + low_rank.alpha * G, C.T @ low_rank.target_)
+        best += np.sum(low_rank.target_**2) - np.sum((C.T @ low_rank.target_) * solved)
+    assert objective_of(low_rank, views) == pytest.approx(best, rel=1e-6)
+    assert low_rank.objective_ == pytest.approx(best, rel=1e-5)
+
+
+@pytest.mark.parametrize("center", [False, True])
+def test_the_target_of_some_rows_serves_all(monkeypatch, center):
+    """Found on a third of the rows, with the functions of all: close to what all rows give."""
+    views, _ = nonlinear_views(1500)
+    integrator = KTI(5, alpha=0.5, solver="nystroem", n_landmarks=60, center=center)
+    whole = clone(integrator).fit(views)
+    monkeypatch.setattr("datacollab.analyst._cost._TARGET_ROWS", 500)
+    monkeypatch.setattr("datacollab.analyst._cost._FEWEST_CANDIDATES", 400)
+    sampled = clone(integrator).fit(views)
+    assert sampled.angle_estimate_ is None
+    assert_allclose(sampled.target_.T @ sampled.target_, np.eye(5), atol=1e-12)
+    if center:
+        assert_allclose(sampled.target_.sum(axis=0), 0, atol=1e-9)
+    assert objective_of(sampled, views) == pytest.approx(sampled.objective_, rel=1e-4)
+    assert sampled.objective_ == pytest.approx(whole.objective_, rel=0.05)
+    assert sampled.objective_ != whole.objective_

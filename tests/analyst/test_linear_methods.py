@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.linalg import subspace_angles
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import datacollab as dc
@@ -270,3 +271,32 @@ def test_the_command_takes_it_by_name():
     assert (method.fit_intercept, method.n_components) == (True, 5)
     model = dc.Analyst(method.set_params(n_components=3), LogisticRegression()).fit(shares)
     assert model.party_model("a").integration_function.intercept.shape == (3,)
+
+
+def test_maps_have_least_norm(views):
+    """Among all maps with the same fitted values, on representations with a duplicated column."""
+    views = {**views, "a": np.column_stack([views["a"], views["a"][:, 0]])}
+    fitted = LTI(5).fit(views)
+    expected = np.linalg.pinv(views["a"]) @ fitted.target_
+    assert_allclose(maps_of(fitted)["a"], expected, atol=1e-9)
+    assert_allclose(maps_of(fitted)["a"][0], maps_of(fitted)["a"][-1], atol=1e-10)
+
+
+def test_principal_components_beyond_the_rank_do_not_count():
+    """PCA with more components than the data's rank gives columns of rounding noise."""
+    rng = np.random.default_rng(0)
+    mixing = rng.normal(size=(5, 12))
+    anchor = rng.normal(size=(80, 5)) @ mixing
+    views = {party: PCA(10).fit(rng.normal(size=(30, 5)) @ mixing).transform(anchor) for party in "ab"}
+    for method in (LTI, GEP):
+        maps = maps_of(method(5).fit(views))
+        assert max(np.abs(G).max() for G in maps.values()) < 10
+        with pytest.raises(ValueError, match="n_components=9"):
+            method(9).fit(views)
+
+
+@pytest.mark.parametrize("method", [MPP, GEP, LTI])
+def test_more_components_than_the_rank_are_refused(method, rng):
+    A = rng.normal(size=(50, 3))
+    with pytest.raises(ValueError, match=r"n_components=4 is more than the data allow: at most 3"):
+        method(4).fit({"a": A, "b": A @ rng.normal(size=(3, 3))})

@@ -139,3 +139,14 @@ def test_no_false_alarm_where_columns_are_of_all_kinds(sampler):
     anchor = pd.DataFrame(sampler(200).sample(table(220).to_numpy(), random_state=0)[0], columns=X.columns)
     X.iloc[3, 4] = np.nan
     fit_to(X.assign(ward="east"), anchor.assign(ward="east"))
+
+
+@pytest.mark.slow
+def test_an_anchor_that_cross_validation_cuts_is_noticed(digits):
+    """The routing cuts what has as many rows as X."""
+    with sklearn.config_context(enable_metadata_routing=True):
+        options = {"cv": PartyStratifiedKFold(3), "params": context(digits, anchor=digits["anchor"][:180])}
+        with pytest.warns(UserWarning, match="lost rows: 120 of 180 are left"):
+            cross_val_score(model(), digits["X"], digits["y"], **options)
+        options["params"]["anchor"] = digits["anchor"][:181]
+        assert cross_val_score(model(), digits["X"], digits["y"], **options).min() > 0.5
