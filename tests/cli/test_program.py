@@ -79,6 +79,8 @@ def program(monkeypatch, capsys):
 
     def ran(*arguments):
         monkeypatch.setattr(sys, "argv", ["datacollab", *arguments])
+        # Shells ask the program by its name, which is another one below `python -m pytest`.
+        monkeypatch.setattr(sys.modules["__main__"], "__package__", None)
         monkeypatch.setattr(sys, "excepthook", sys.excepthook)
         # This process goes on, and may leave what it likes.
         monkeypatch.setattr(cli, "_no_core_dumps", lambda: None)
