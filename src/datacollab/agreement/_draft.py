@@ -46,7 +46,7 @@ class DraftOptions:
 
     task: str | None = None
     """By default an effect if there is a treatment, a survival if there are an event and a time, and otherwise a
-    classification if the target is text, or whole numbers of at most 20 kinds.  "none" has to be given."""
+    classification if the target is text, or whole numbers of at most ten kinds.  "none" has to be given."""
     target: str | None = None
     event: str | None = None
     time: str | None = None

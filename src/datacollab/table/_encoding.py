@@ -283,9 +283,9 @@ def encode_table(
     Entries that are missing, outside their range or unknown are changed by the schema's rules, each row by itself.
     Columns that the schema does not name are left out.
 
-    All is refused if more than one entry of a column, and more than one in twenty, is outside of the agreement, or
-    one in so few that nobody can tell an exception from another unit.  With targets it is also refused if as many are
-    filled in, and no further column says where.
+    All is refused if more than one entry of a column, and more than one in twenty (of categories `most_unknown`), is
+    outside of the agreement, or one in so few that nobody can tell an exception from another unit.  With targets it is
+    also refused if as many are filled in, and no further column says where.
 
     Errors call the table `where`, its file.  If `partly`, rows may lack a class or number to predict, as public ones
     may; if all do, there is no target.  `before` are counts of the batches before, if the table is one, so that an
