@@ -134,6 +134,7 @@ def test_what_has_no_default_is_wanted(project, keys, tmp_path, name):
         ({"statistics": ("logistic regression",), "factors": ("age",)}, "'age' is no column of categories"),
         ({"statistics": ("logistic regression",), "factors": ()}, "no column of categories"),
         ({"statistics": ("poisson regression",)}, "needs event and time"),
+        ({"statistics": ("proportional hazards",), "rounds": 2}, "needs event and time"),
         ({"cluster": "doctor"}, "for robust errors of an effect"),
         ({"statistics": ("least squares",), "errors": "classical", "cluster": "doctor"}, "for robust errors"),
         ({"statistics": ("description",), "by": "age"}, "ward"),

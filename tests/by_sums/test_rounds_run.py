@@ -11,7 +11,7 @@ import pytest
 import statsmodels.api as sm
 
 from datacollab.agreement import Task, load_project
-from datacollab.bundle import canonical_json, pack, seal
+from datacollab.bundle import pack, seal
 from datacollab.by_sums.rounds import ROUND_FILE, ROUND_KIND, NextRound, read_round, round_to_bytes
 from datacollab.folder.ledger import Ledger
 from datacollab.steps.analyst import STUDY_FILES
@@ -164,7 +164,7 @@ def test_a_second_request_of_the_same_round_is_not_answered(first, tmp_path):
         answer(world, "south")
 
 
-STATE = {"n_done": 1, "coefficients": [0.1, 0.2], "n_rows": 9, "n_outcomes": 3}
+STATE = {"n_done": 1, "coefficients": [0.1, 0.2], "n_rows": 9, "n_outcomes": 3, "shares": [0.5, 0.5]}
 CONTENTS = {"number": 2, "after": "00", "so_far": STATE}
 
 
@@ -179,6 +179,9 @@ CONTENTS = {"number": 2, "after": "00", "so_far": STATE}
         {"so_far": STATE | {"coefficients": []}},
         {"so_far": STATE | {"n_done": 0}},
         {"so_far": STATE | {"n_rows": "many"}},
+        {"so_far": STATE | {"shares": ["many"]}},
+        {"so_far": STATE | {"shares": [float("inf")]}},
+        {"so_far": {name: each for name, each in STATE.items() if name != "shares"}},
         {"so_far": [1, 2]},
     ],
 )
@@ -187,10 +190,17 @@ def test_a_request_that_says_something_else_is_refused(first, changes):
     key = first.keys["analyst"]
     outside = {"project_digest": project.digest, "number": 2, "created": "2030-01-01T00:00:00+00:00"}
     purpose = f"round of {project.digest}"
-    sealed = seal(canonical_json(CONTENTS | changes), [first.keys["north"].public], purpose=purpose)
-    data = pack(ROUND_KIND, outside, {"sealed.bin": sealed}, key=key)
+
+    def read(contents):
+        # JSON has no word for infinity, which Python's own reader takes all the same.
+        text = json.dumps(contents).encode()
+        sealed = seal(text, [first.keys["north"].public], purpose=purpose)
+        data = pack(ROUND_KIND, outside, {"sealed.bin": sealed}, key=key)
+        return read_round(data, project, first.keys["north"], where="it")
+
+    assert read(CONTENTS).so_far.shares == (0.5, 0.5)
     with refused("ROUND_UNFIT", "does not ask for a round"):
-        read_round(data, project, first.keys["north"], where="it")
+        read(CONTENTS | changes)
 
 
 def test_a_request_of_somebody_else_is_refused(first):
@@ -245,23 +255,33 @@ def test_the_log_says_which_round_left(first, tmp_path):
 
 
 @pytest.mark.slow
-def test_rates_go_by_rounds_as_well(tmp_path):
+@pytest.mark.parametrize(
+    ("statistic", "ratio", "own"),
+    [("poisson regression", "rate ratio", "an intercept"), ("proportional hazards", "hazard ratio", "a baseline")],
+)
+def test_rates_and_hazards_go_by_rounds_as_well(tmp_path, statistic, ratio, own):
     task = Task(kind="survival", event="died", time="weeks", seen=(1,), not_seen=(0,), maximum=10.0, rounding=0.0)
-    sharing = {"statistics": ("poisson regression",), "rounds": 2}
+    sharing = {"statistics": (statistic,), "rounds": 2}
     world = new_sums_world(tmp_path, parties=NAMES, sharing=sharing, task_of_project=task)
     for place, name in enumerate(NAMES):
         random = np.random.default_rng(place)
         table = make_rows(place, 4000).drop(columns="ill")
-        rate = 0.03 * np.exp(0.02 * (table["age"] - 50) + 0.5 * (table["ward"] == "night"))
-        table["weeks"] = np.minimum(random.exponential(1 / rate), random.uniform(1, 10, 4000)).round(2).clip(0.01)
-        table["died"] = (random.random(4000) < 0.12).astype(int)
+        rate = 0.015 * np.exp(0.02 * (table["age"] - 50) + 0.5 * (table["ward"] == "night"))
+        event = random.exponential(1 / rate)
+        end = random.uniform(1, 10, 4000)
+        table["weeks"] = np.minimum(event, end).round(2).clip(0.01)
+        table["died"] = (event <= end).astype(int)
         table.to_csv(world.table(name), index=False)
     world.analyst.add(world.share_all())
     assert world.analyst.integrate().asks_again
     world.analyst.add([answer(world, name) for name in NAMES])
     total = world.analyst.integrate()
     assert not total.asks_again
-    assert total.results["poisson regression"].of_ratios == "rate ratio"
+    found = total.results[statistic]
+    assert found.of_ratios == ratio
+    assert f"{own} for each party" in found.table().note
+    assert f"2 rounds, with {own} of each party" in done("project", "show", world.root / "project.toml").output
+    assert dict(zip(found.names, found.params, strict=True))["age"] == pytest.approx(0.02, abs=3 * found.bse[0])
 
 
 def test_a_draft_with_numbers_takes_rounds_and_one_of_categories_none(tmp_path):
@@ -287,6 +307,8 @@ def test_a_draft_with_numbers_takes_rounds_and_one_of_categories_none(tmp_path):
         ({"statistics": ("counts",), "rounds": 2}, "alone in its project"),
         ({"statistics": ("logistic regression",), "rounds": 1}, "rounds"),
         ({"statistics": ("logistic regression",), "factors": ("age",)}, "write rounds = 2"),
+        ({"statistics": ("proportional hazards",)}, "Write rounds = 2"),
+        ({"statistics": ("proportional hazards", "survival")}, "Write rounds = 2, and remove others"),
     ],
 )
 def test_a_project_with_rounds_that_do_not_fit_is_refused(first, sharing, words):

@@ -18,6 +18,7 @@ from datacollab.study import (
     Effect,
     GroupedLogistic,
     GroupedPoisson,
+    HazardRound,
     LeastSquares,
     LogisticRound,
     ModelValidation,
@@ -47,6 +48,7 @@ STATISTICS = {
     "poisson regression": GroupedPoisson([ARM, WARD], SEEN, TIME),
     "logistic round": LogisticRound([AGE, WARD], SEEN),
     "poisson round": PoissonRound([AGE, WARD], SEEN, exposure=TIME),
+    "hazard round": HazardRound([AGE, WARD], SEEN, time=TIME),
 }
 NAMES = ("north", "south", "west")
 
@@ -98,6 +100,19 @@ def made_up_groups(part, length):
         yield of(part, places[is_weight], factor), words
 
 
+def made_up_round(name, part):
+    """The same for one round of a regression."""
+    # Rows and outcomes, in all and in two levels, then of hazards events by interval and those that count, six
+    # numbers of the information, and the score.
+    start = len(part) - 9
+    yield of(part, 1, -40), "fewer outcomes than none"
+    yield of(part, slice(start, start + 6), -40), "a square is below zero"
+    yield of(part, slice(start, start + 6), 40), "than its declared range"
+    yield of(part, slice(start + 6, None), 400), "farther from their means"
+    for factor in (-40, 40) if name == "hazard round" else ():
+        yield of(part, start - 1, factor), "fewer events count than none, or more than there are"
+
+
 def made_up(name, part):
     """What a party adds in place of its part, and a part of the words of the refusal."""
     size = STATISTICS[name]._size if name in ("least squares", "classical", "effect") else 0
@@ -144,12 +159,8 @@ def made_up(name, part):
             yield of(part, slice(1, 2), 40), "more events than rows"
             yield of(part, slice(2, 8), -40), "least eigenvalue"
             yield of(part, slice(8, 11), -400), "least eigenvalue"
-        case "logistic round" | "poisson round":
-            # Rows and outcomes, in all and in two levels, six numbers of the information, and the score.
-            yield of(part, 1, -40), "fewer outcomes than none"
-            yield of(part, slice(6, 12), -40), "a square is below zero"
-            yield of(part, slice(6, 12), 40), "than its declared range"
-            yield of(part, slice(12, None), 400), "farther from their means"
+        case "logistic round" | "poisson round" | "hazard round":
+            yield from made_up_round(name, part)
         case "counts" | "logistic regression" | "poisson regression":
             yield of(part, slice(0, 2), -40), "a count is far below zero"
         case _:

@@ -22,6 +22,7 @@ from datacollab.study import (
     Effect,
     GroupedLogistic,
     GroupedPoisson,
+    HazardRound,
     LeastSquares,
     LogisticRound,
     ModelValidation,
@@ -130,7 +131,7 @@ def counted(statistics, rows):
                 ]
                 yield (each.title, *levels), np.all(same, axis=0)
             continue
-        if isinstance(each, LogisticRound | PoissonRound):
+        if isinstance(each, LogisticRound | PoissonRound | HazardRound):
             yield from counted_in_rounds(each, rows)
             continue
         for group, own in groups.items():
@@ -159,6 +160,10 @@ def counted_in_rounds(statistic, rows):
             own = complete & (rows[column.name] == level)
             yield (statistic.title, column.name, level), own
             yield (statistic.title, column.name, level, "outcomes"), own & (rows["seen"] == 1)
+    if isinstance(statistic, HazardRound):
+        place = np.ceil(rows["month"].astype(float) / 24 * statistic.n_intervals) - 1
+        for k in range(statistic.n_intervals):
+            yield (statistic.title, k, "outcomes"), complete & (place == k) & (rows["seen"] == 1)
 
 
 def outcomes_by_part(validation, rows):
@@ -208,6 +213,7 @@ STATISTICS = {
     "poisson": GroupedPoisson([COURSE, ARM], SEEN, MONTH),
     "logistic round": LogisticRound(EXPLAINING, SEEN),
     "poisson round": PoissonRound(EXPLAINING, SEEN, exposure=MONTH),
+    "hazard round": HazardRound(EXPLAINING, SEEN, time=MONTH),
 }
 PAIRS = [
     (one, other)

@@ -1,15 +1,25 @@
-"""Logistic and Poisson regression by rounds: maximum likelihood in the end, and what one row can move."""
+"""Regressions by rounds: maximum likelihood in the end, and what one row can move."""
 
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datacollab.errors import AgreementError, NumericalError, ShareError
-from datacollab.study import CategoryColumn, LogisticRound, NumberColumn, PoissonRound, RoundsSoFar, StudyPlan
+from datacollab.study import (
+    RIDGE_MOVED,
+    CategoryColumn,
+    HazardRound,
+    LogisticRound,
+    NumberColumn,
+    PoissonRound,
+    RoundsSoFar,
+    StudyPlan,
+)
 from datacollab.sums import MaskKey
 
 AGE = NumberColumn("age", 20, 80)
@@ -63,6 +73,8 @@ def fit_pooled(tables, *, is_rate=False):
 
 LOGISTIC = LogisticRound([AGE, STAGE], DIED)
 POISSON = PoissonRound([AGE, STAGE], DIED, exposure=YEARS)
+HAZARDS = HazardRound([AGE, STAGE], DIED, time=YEARS)
+EQUAL = (0.1,) * 10
 
 
 @pytest.mark.parametrize(("n_rounds", "apart"), [(2, 0.15), (3, 0.01), (4, 1e-4), (6, 1e-6)])
@@ -82,6 +94,132 @@ def test_rates_end_there_as_well_where_all_means_are_below_one(n_rounds, apart):
     found = run(replace(POISSON, n_rounds=n_rounds), tables)
     assert np.abs((found.params - params) / errors).max() < apart
     np.testing.assert_allclose(found.bse, errors, rtol=max(apart, 1e-4))
+
+
+def make_times(*, seed=0, sizes=(600, 500, 400), base=-2.5):
+    """Return tables of parties whose hazards fall with time, differently in each, with times up to 5 years."""
+    rng = np.random.default_rng(seed)
+    tables = make_parties(seed=seed, sizes=sizes)
+    for place, table in enumerate(tables):
+        ratio = np.exp(0.03 * (table["age"] - 50) + 0.6 * (table["stage"] == "II") + 1.1 * (table["stage"] == "III"))
+        n = len(table["age"])
+        shape = (0.7, 1.0, 1.4)[place % 3]
+        event = 5 * (rng.exponential(size=n) / ratio / np.exp(base + 0.4 * place)) ** (1 / shape)
+        end = rng.uniform(2, 6, n)
+        table["years"] = np.minimum(event, end)
+        table["died"] = np.where(event <= end, "yes", "no")
+    return tables
+
+
+def fit_cox(tables):
+    """Return coefficients and errors of statsmodels on all rows together, with parties as strata and Efron's ties."""
+    whole = {name: np.concatenate([each[name] for each in tables]) for name in tables[0]}
+    X = np.column_stack([whole["age"], whole["stage"] == "II", whole["stage"] == "III"])
+    died = (whole["died"] == "yes") & (whole["years"] <= 5)
+    party = np.repeat(np.arange(len(tables)), [len(each["age"]) for each in tables])
+    found = sm.PHReg(np.minimum(whole["years"], 5), X.astype(float), died, strata=party, ties="efron").fit(disp=0)
+    return found.params, found.bse
+
+
+def fit_grouped(tables):
+    """Return coefficients of statsmodels: a binomial regression with a complementary log-log link, a row an interval.
+
+    A row that leaves within an interval has the part that it was observed as an offset.
+    """
+    blocks = []
+    for place, table in enumerate(tables):
+        X = np.column_stack([table["age"], table["stage"] == "II", table["stage"] == "III"])
+        intervals = np.minimum(table["years"], 5) * 2
+        died = (table["died"] == "yes") & (table["years"] <= 5)
+        for j in range(10):
+            seen = died & (intervals > j) & (intervals <= j + 1)
+            observed = np.where(seen, 1.0, np.clip(intervals - j, 0, 1))
+            if seen.any():
+                own = observed > 0
+                cell = np.full(own.sum(), place * 10 + j)
+                blocks.append(np.column_stack([X[own], seen[own], np.log(observed[own]), cell]))
+    rows = np.vstack(blocks)
+    cells = pd.get_dummies(rows[:, 5]).to_numpy(float)
+    family = sm.families.Binomial(link=sm.families.links.CLogLog())
+    X = np.hstack([rows[:, :3], cells])
+    return sm.GLM(rows[:, 3], X, family=family, offset=rows[:, 4]).fit(tol=1e-13).params[:3]
+
+
+def test_hazards_end_at_the_maximum_likelihood_of_grouped_times_with_baselines_of_each_party_and_interval():
+    tables = make_times()
+    _, errors = fit_cox(tables)
+    params = fit_grouped(tables)
+    apart = {n: np.abs((run(replace(HAZARDS, n_rounds=n), tables).params - params) / errors).max() for n in (2, 4, 9)}
+    assert apart[2] < 0.15
+    assert apart[4] < 0.01
+    assert apart[9] < 1e-6
+
+
+@pytest.mark.parametrize("months", [0, 3, 6, 12])
+def test_hazard_ratios_are_near_those_of_cox_on_all_rows_and_exact_times_also_if_times_are_tied(months):
+    tables = make_times()
+    params, errors = fit_cox(tables)
+    if months:
+        for table in tables:
+            table["years"] = np.ceil(table["years"] * 12 / months) * months / 12
+    found = run(replace(HAZARDS, n_rounds=3), tables)
+    assert np.abs((found.params - params) / errors).max() < (0.15 if months < 12 else 0.3)
+    np.testing.assert_allclose(found.bse, errors, rtol=0.1)
+    assert found.of_ratios == "hazard ratio"
+    assert "a baseline for each party" in found.table().note
+
+
+def test_frequent_events_leave_no_bias_though_rows_that_expect_many_count_less():
+    """Of 40 studies with 80 % of events, the mean is where their scatter lets it be."""
+    rng = np.random.default_rng(4)
+    true = np.array([0.03, 0.6, 1.1])
+    found = [
+        run(replace(HAZARDS, n_rounds=3), make_times(seed=seed, base=0.5, sizes=(250, 250)), noise=1e-9, rng=rng)
+        for seed in range(40)
+    ]
+    z = [(each.params - true) / each.bse for each in found]
+    assert np.abs(np.mean(z, axis=0)).max() < 0.55
+    assert 0.6 < np.std(z) < 1.15
+
+
+def test_an_event_counts_in_its_party_and_interval_however_the_hazard_runs_within():
+    """Any change of times that leaves each in its interval, and leaving rows at its end, changes nothing."""
+    table = make_times(sizes=(200,))[0]
+    table["years"] = np.ceil(table["years"] * 2) / 2
+    moved = {**table, "years": np.where(table["died"] == "yes", table["years"] - 0.3, table["years"])}
+    np.testing.assert_allclose(HAZARDS.part(table), HAZARDS.part(moved))
+
+
+def test_who_cannot_tell_ratios_of_hazards_adds_nothing_to_the_score():
+    table = make_times(sizes=(80,))[0]
+    nobody = HAZARDS.part({**table, "died": np.repeat("no", 80)})
+    assert nobody[1] == 0
+    assert not nobody[6:].any()
+    # All have the event in one interval: their baseline is infinite there.
+    everybody = HAZARDS.part({**table, "died": np.repeat("yes", 80), "years": np.full(80, 1.2)})
+    assert everybody[8] == 80
+    assert everybody[16] == 0
+    assert not everybody[-3:].any()
+
+
+def test_events_on_the_first_day_count_and_late_ones_do_not():
+    table = make_times(sizes=(60,))[0]
+    table["years"][:3] = [0.0, 0.0, 9.0]
+    table["died"][:3] = ["yes", "no", "yes"]
+    part = HAZARDS.part(table)
+    assert part[0] == 60
+    within = (table["died"] == "yes") & (table["years"] <= 5)
+    assert part[1] == within.sum()
+    np.testing.assert_array_equal(part[6:16], np.histogram(np.maximum(table["years"][within], 1e-9), 10, (0, 5))[0])
+
+
+def test_bounds_by_interval_follow_the_events_of_the_first_round():
+    tables = make_times(sizes=(2000, 2000), base=-1.5)
+    total = np.sum([HAZARDS.part(each) for each in tables], axis=0)
+    shares = HAZARDS.result(total, n_parties=2, noise=0.0).so_far.shares
+    events = total[6:16]
+    assert sum(shares) == pytest.approx(1)
+    np.testing.assert_allclose(shares, 0.05 + 0.5 * events / events.sum())
 
 
 def test_a_party_whose_outcomes_are_all_alike_tells_its_rows_and_nothing_else():
@@ -113,7 +251,13 @@ def test_rows_with_gaps_or_without_time_are_left_out_and_late_events_count_as_ti
     np.testing.assert_allclose(whole, POISSON.part(late))
 
 
-rows = st.tuples(st.floats(20, 80), st.sampled_from(["I", "II", "III"]), st.booleans(), st.floats(0.01, 5))
+# Few different times, so that rows share intervals; few different ages, so that they lie at the ends.
+rows = st.tuples(
+    st.sampled_from([20.0, 80.0]) | st.floats(20, 80),
+    st.sampled_from(["I", "II", "III"]),
+    st.booleans(),
+    st.sampled_from([0.4, 0.9, 5.0]) | st.floats(0.01, 5),
+)
 
 
 @settings(max_examples=150, deadline=None)
@@ -121,19 +265,65 @@ rows = st.tuples(st.floats(20, 80), st.sampled_from(["I", "II", "III"]), st.bool
     st.lists(rows, min_size=2, max_size=12),
     rows,
     st.lists(st.floats(-8, 8), min_size=3, max_size=3),
-    st.sampled_from([LOGISTIC, POISSON]),
+    st.sampled_from([LOGISTIC, POISSON, HAZARDS]),
+    st.sampled_from([EQUAL, (1.0, *[0.0] * 9), (0.02, 0.9, *[0.01] * 8)]),
 )
-def test_replacing_a_row_moves_a_round_by_no_more_than_the_noise_was_made_for(own, other, coefficients, statistic):
+def test_replacing_a_row_moves_a_round_by_no_more_than_the_noise_was_made_for(
+    own, other, coefficients, statistic, shares
+):
     def table_of(listed):
         age, stage, died, years = zip(*listed, strict=True)
         return {"age": age, "stage": stage, "died": np.where(died, "yes", "no"), "years": years}
 
     first = replace(statistic, n_rounds=1)
-    later = replace(statistic, n_rounds=2, before=RoundsSoFar(1, tuple(coefficients), 100.0, 50.0))
+    later = replace(statistic, n_rounds=2, before=RoundsSoFar(1, tuple(coefficients), 100.0, 50.0, shares))
     for each in (first, later):
         moved = each.part(table_of([other, *own[1:]])) - each.part(table_of(own))
         # All rounds together may tell what `loss` says, and each its part of that.
         assert np.linalg.norm(moved / each.spread) <= each.loss / np.sqrt(each.n_rounds) + 1e-6
+        assert np.linalg.norm(moved[-3:]) <= each._score_moved + 1e-6
+
+
+def share_of_noise(statistic, table, changed):
+    """How far a change moves the numbers after the counts, as a part of what `loss` says of one round."""
+    moved = (statistic.part(changed) - statistic.part(table)) / statistic.spread
+    return np.linalg.norm(moved[-10:]) / statistic.loss * np.sqrt(statistic.n_rounds)
+
+
+def test_the_farthest_moves_of_a_round_of_hazards_are_near_what_its_noise_was_made_for():
+    """A row that is expected to have very many events, for one that has its event at once at the other corner."""
+    n = 200
+    others = {"age": np.full(n, 20.0), "stage": np.repeat("I", n), "died": np.tile(["yes", "no"], n // 2)}
+    others["years"] = np.tile(np.repeat(np.arange(10) / 2 + 0.5, 2), n // 20)
+    # It leaves last, and each interval before has events of others.
+    added = {"age": 80.0, "stage": "III", "died": "no", "years": 5.0}
+    instead = {"age": 80.0, "stage": "III", "died": "yes", "years": 0.2}
+    long, short = ({name: np.append(others[name], own[name]) for name in others} for own in (added, instead))
+    later = replace(HAZARDS, before=RoundsSoFar(1, (8.0, 0.0, 0.0), 100.0, 50.0, EQUAL))
+    assert 0.35 < share_of_noise(later, long, short) <= 1
+    assert 0.5 < np.linalg.norm((later.part(long) - later.part(short))[-3:]) / later._score_moved <= 1
+    # An event far from all others, which lie in one corner.
+    everybody = {**others, "stage": np.repeat("II", n), "died": np.repeat("yes", n)}
+    rows = [{"age": 80.0, "stage": "III", "died": died, "years": 1.0} for died in ("no", "yes")]
+    near, far = ({name: np.append(everybody[name], own[name]) for name in others} for own in rows)
+    assert 0.35 < share_of_noise(HAZARDS, near, far) <= 1
+
+
+def test_counts_of_a_round_move_no_farther_than_their_own_noise_was_made_for():
+    table = make_times(sizes=(50,))[0]
+    table |= {"stage": np.repeat(["II", "I"], [3, 47]), "died": np.repeat("no", 50), "years": np.full(50, 1.0)}
+    table["died"] = table["died"].astype(object)
+    table["stage"] = table["stage"].astype(object)
+    table["stage"][0], table["died"][0] = "II", "yes"
+    changed = {name: own.copy() for name, own in table.items()}
+    changed["stage"][0], changed["years"][0] = "III", 3.0
+    gone = {**table, "age": np.append(np.nan, table["age"][1:])}
+    of_age = HazardRound([AGE], DIED, time=YEARS)
+    for statistic, other in ((LOGISTIC, changed), (POISSON, changed), (HAZARDS, changed), (of_age, gone)):
+        n_counts = (statistic.spread == statistic.noise_of_rows).sum()
+        moved = np.sum((statistic.part(other) - statistic.part(table))[:n_counts] ** 2)
+        of_counts = (statistic.loss**2 - (RIDGE_MOVED / statistic.noise) ** 2) * statistic.noise_of_rows**2
+        assert 0.6 * of_counts < moved <= of_counts + 1e-6
 
 
 def test_all_rounds_together_have_the_noise_of_one():
@@ -256,5 +446,12 @@ def test_what_cannot_be_agreed_on_is_refused():
         replace(LOGISTIC, before=RoundsSoFar(2, (0.0, 0.0, 0.0), 100.0, 50.0))
     with pytest.raises(AgreementError, match="2 coefficients so far; expected 3"):
         replace(LOGISTIC, before=RoundsSoFar(1, (0.0, 0.0), 100.0, 50.0))
+    with pytest.raises(AgreementError, match="begin at 0"):
+        HazardRound([AGE], DIED, time=NumberColumn("years", 1, 5))
+    for shares in ((), (0.1,) * 9, (0.2,) * 10, (-0.1, *[0.1] * 9)):
+        with pytest.raises(AgreementError, match="shares of 10 intervals"):
+            replace(HAZARDS, before=RoundsSoFar(1, (0.0, 0.0, 0.0), 100.0, 50.0, shares))
+    with pytest.raises(AgreementError, match="at least one interval"):
+        replace(HAZARDS, n_intervals=0)
     with pytest.raises(AgreementError, match="from 0"):
         PoissonRound([AGE], DIED, exposure=NumberColumn("years", 1, 5))

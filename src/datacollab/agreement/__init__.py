@@ -24,10 +24,10 @@ from ._sealed_anchor import (
     open_anchor,
     seal_anchor,
 )
-from ._sharing import STUDY, Sharing, are_declared_alike, find_factors, sharing_sentences
+from ._sharing import HAZARDS, STUDY, Sharing, are_declared_alike, find_factors, sharing_sentences
 from ._task import Task
 
-__all__ = ["STUDY", "AnchorRecipe", "DraftOptions", "Project", "Sharing", "Task", "project_content"]
+__all__ = ["HAZARDS", "STUDY", "AnchorRecipe", "DraftOptions", "Project", "Sharing", "Task", "project_content"]
 __all__ += ["are_declared_alike", "draft_project", "find_factors", "is_device_name", "usual_components"]
 __all__ += ["load_project", "parse_project", "project_text", "read_project", "read_project_text", "sign_project_text"]
 __all__ += ["read_logistic_model"]

@@ -36,7 +36,7 @@ from ..table import (
 )
 from ..targets import usual_time_step
 from ._project import AnchorRecipe, Project, usual_components
-from ._sharing import ANALYST, Sharing, are_declared_alike, may_take_rounds
+from ._sharing import ANALYST, Sharing, are_declared_alike, may_take_rounds, needs_rounds
 from ._task import TASKS, Task
 
 
@@ -534,7 +534,8 @@ def _draft_sharing(
     if options.statistics:
         of_study = {"statistics": tuple(options.statistics), "outcome": options.explained}
         # Counts by pattern are for categories; by rounds, numbers explain as they are.
-        if may_take_rounds(options.statistics) and not all(column.levels for column in columns):
+        has_numbers = not all(column.levels for column in columns)
+        if needs_rounds(options.statistics) or (has_numbers and may_take_rounds(options.statistics)):
             of_study["rounds"] = 2
     return Sharing(
         mask_keys=dict(mask_keys),

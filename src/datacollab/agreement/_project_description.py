@@ -9,7 +9,7 @@ from typing import Any
 from ..table import MOST_OUTSIDE, Column, range_words
 from ._project import Project, project_content
 from ._sealed_anchor import guessing
-from ._sharing import ANALYST, sharing_sentences
+from ._sharing import ANALYST, HAZARDS, sharing_sentences
 from ._task import Task
 
 _MOST_ALIKE = 4
@@ -100,9 +100,10 @@ def sharing_lines(project: Project) -> list[str]:
     if sharing.outcome is not None:
         line += f"; {sharing.outcome} is the outcome"
     if sharing.factors is not None:
-        line += f"; {', '.join(sharing.factors)} explain in a logistic or Poisson regression"
+        line += f"; {', '.join(sharing.factors)} explain the outcome"
     if sharing.rounds is not None:
-        line += f"; {sharing.rounds} rounds, with an intercept of each party"
+        own = "a baseline" if HAZARDS in sharing.statistics else "an intercept"
+        line += f"; {sharing.rounds} rounds, with {own} of each party"
     if sharing.epsilon is not None:
         line += f"; noise enough for an epsilon of {sharing.epsilon:g}"
     lines = [line]

@@ -33,6 +33,7 @@ _EFFECT = f"kind effect (for a draft, --treatment), and {_NUMBER}"
 _YES_OR_NO = "two classes to predict, or a number from 0 to 1: minimum = 0.0 and maximum = 1.0 in [task]"
 _TWO_CLASSES = "a target of two classes"
 VALIDATION = "validation"
+HAZARDS = "proportional hazards"
 STUDY = {
     "counts": "a target",
     "description": "a target",
@@ -43,10 +44,11 @@ STUDY = {
     VALIDATION: _YES_OR_NO,
     "logistic regression": _TWO_CLASSES,
     "poisson regression": _TIMES,
+    HAZARDS: _TIMES,
 }
 """Statistics of a study, which make no model, and the needs of each."""
-_OF_FACTORS = ("logistic regression", "poisson regression")
-"""Those that explain by columns of categories alone."""
+_OF_FACTORS = ("logistic regression", "poisson regression", HAZARDS)
+"""Those that explain by some columns; without rounds, by categories alone."""
 _GROUPED = ("description", "survival", "effect")
 """Those that have rows in groups; an effect may differ between two."""
 
@@ -57,6 +59,11 @@ ERRORS = ("robust", "classical")
 def may_take_rounds(statistics: Sequence[str]) -> bool:
     """Return whether these statistics are one regression that may have rounds."""
     return len(statistics) == 1 and statistics[0] in _OF_FACTORS
+
+
+def needs_rounds(statistics: Sequence[str]) -> bool:
+    """Return whether one of these statistics comes by rounds alone."""
+    return HAZARDS in statistics
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,10 +102,10 @@ class Sharing:
     """A column of numbers that least squares or Poisson regression explain, and the effect is on, if the task has none
     of its own."""
     factors: tuple[str, ...] | None = None
-    """The columns that explain in a logistic or Poisson regression; all, if left out."""
+    """The columns that explain in a regression of ratios (odds, rates, hazards); all, if left out."""
     rounds: int | None = None
-    """Rounds of a logistic or Poisson regression, from 2 to 6, with an intercept of each party; numbers explain, too.
-    Without it, one message has counts by pattern of categories."""
+    """Rounds of a regression of ratios, from 2 to 6, with an intercept of each party; numbers explain, too.  Without
+    it, one message has counts by pattern of categories, or, for hazards, nothing can be had."""
     errors: str | None = None
     """Standard errors of least squares: "robust", also if left out, or "classical"."""
     cluster: str | None = None
@@ -152,6 +159,8 @@ class Sharing:
         check_choice("[sharing], errors", self.errors or ERRORS[0], ERRORS)
         fault = f"they are for {' or '.join(_OF_FACTORS)}, alone in its project. Remove other statistics, or the entry."
         refuse_if(self.rounds is not None and not may_take_rounds(self.statistics), "[sharing], rounds", fault)
+        fault = f"{HAZARDS} come by rounds alone, with no other statistic. Write rounds = 2, and remove others."
+        refuse_if(needs_rounds(self.statistics) and self.rounds is None, "[sharing], rounds", fault)
 
     def _check_purposes(self) -> None:
         """Refuse entries that serve statistics which are not asked for."""
@@ -327,7 +336,7 @@ def _check_model(sharing: Sharing, columns: Sequence[Column]) -> None:
 
 
 def find_factors(sharing: Sharing, task: Task, columns: Sequence[Column]) -> dict[str, int]:
-    """Return the levels of each column that explains in a logistic or Poisson regression, by name; 1 for a number."""
+    """Return the levels of each column that explains in a regression of ratios, by name; 1 for a number."""
     n_levels = {each.name: max(len(each.levels), 1) for each in columns if each.levels or sharing.rounds is not None}
     if task.treatment:
         n_levels[task.treatment] = 2
@@ -335,7 +344,7 @@ def find_factors(sharing: Sharing, task: Task, columns: Sequence[Column]) -> dic
 
 
 def _check_factors(sharing: Sharing, task: Task, columns: Sequence[Column]) -> None:
-    """Refuse columns that no logistic or Poisson regression explains by, or whose levels make too many patterns."""
+    """Refuse columns that no regression of ratios explains by, or whose levels make too many patterns."""
     if set(_OF_FACTORS).isdisjoint(sharing.statistics):
         return
     where = "[sharing], factors"

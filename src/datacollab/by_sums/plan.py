@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._typing import FloatArray
-from ..agreement import Project, Task, are_declared_alike, find_factors
+from ..agreement import HAZARDS, Project, Task, are_declared_alike, find_factors
 from ..study import (
     AdditiveHazards,
     CategoryColumn,
@@ -18,6 +18,7 @@ from ..study import (
     Effect,
     GroupedLogistic,
     GroupedPoisson,
+    HazardRound,
     LeastSquares,
     LogisticRound,
     ModelValidation,
@@ -143,7 +144,7 @@ def _effect(
 
 def _regression_round(
     project: Project, columns: Mapping[str, NumberColumn | CategoryColumn], so_far: RoundsSoFar | None
-) -> LogisticRound | PoissonRound:
+) -> LogisticRound | PoissonRound | HazardRound:
     """Return a round of the regression that a project asks for; it is alone in its message."""
     sharing = project.sums
     task = project.task
@@ -155,6 +156,8 @@ def _regression_round(
     time = columns[task.time]
     assert isinstance(event, CategoryColumn)
     assert isinstance(time, NumberColumn)
+    if HAZARDS in sharing.statistics:
+        return HazardRound(explaining, event, n_rounds, sharing.noise, so_far, time=time)
     return PoissonRound(explaining, event, n_rounds, sharing.noise, so_far, exposure=time)
 
 

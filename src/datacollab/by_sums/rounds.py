@@ -87,10 +87,11 @@ def _read_contents(bundle: Bundle, project: Project, key: KeyPair, where: str) -
     number = contents["number"]
     so_far = contents["so_far"]
     coefficients = tuple(map(float, so_far["coefficients"]))
-    state = RoundsSoFar(so_far["n_done"], coefficients, float(so_far["n_rows"]), float(so_far["n_outcomes"]))
+    shares = tuple(map(float, so_far["shares"]))
+    state = RoundsSoFar(so_far["n_done"], coefficients, float(so_far["n_rows"]), float(so_far["n_outcomes"]), shares)
     # Rounds follow each other, and none is after the last that was agreed on.
     is_numbered = type(number) is int and 1 < number <= project.sums.n_rounds and state.n_done == number - 1
-    is_finite = all(map(math.isfinite, (*coefficients, state.n_rows, state.n_outcomes)))
+    is_finite = all(map(math.isfinite, (*coefficients, *shares, state.n_rows, state.n_outcomes)))
     if not (is_numbered and is_finite and number == bundle.facts["number"] and isinstance(contents["after"], str)):
         raise ValueError
     # Coefficients that no rows give could look for single people.

@@ -18,6 +18,7 @@ from ._description import ColumnDescription, Counts, CountsResult, Description, 
 from ._effect import Difference, Effect, EffectResult, effect_map
 from ._grouped_regression import GroupedLogistic, GroupedPoisson
 from ._groups import deal
+from ._hazard_rounds import HazardRound
 from ._least_squares import LeastSquares, LeastSquaresResult
 from ._membership import StudyMembership, study_membership_figures
 from ._model_validation import ModelValidation, ModelValidationResult
@@ -28,7 +29,7 @@ from ._survival import Survival, SurvivalCurve, SurvivalResult
 __all__ = ["COUNT_NOISE", "MAPPED", "RIDGE_MOVED", "TARGET", "AdditiveHazards", "AdditiveHazardsResult"]
 __all__ += ["CategoryColumn", "ColumnDescription", "Counts", "CountsResult", "Description", "DescriptionResult"]
 __all__ += ["Difference", "Effect", "EffectResult", "GroupedLogistic", "GroupedPoisson"]
-__all__ += ["LogisticRound", "PoissonRound", "RatioResult", "RoundResult", "RoundsSoFar"]
+__all__ += ["HazardRound", "LogisticRound", "PoissonRound", "RatioResult", "RoundResult", "RoundsSoFar"]
 __all__ += ["LeastSquares", "LeastSquaresResult", "NumberColumn", "Refused"]
 __all__ += ["ResultTable", "RidgeRegression", "RidgeResult", "Statistic", "StatisticResult", "StudyMembership"]
 __all__ += ["StudyPlan", "Survival", "SurvivalCurve", "SurvivalResult", "deal", "effect_map"]

@@ -186,7 +186,8 @@ class AdditiveHazards(Statistic):
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
         """Return the complete rows of a party: time, event and columns, shape (n_rows, 2 + n_coefficients)."""
-        rows = np.column_stack([read_times(self.time, self.event, table), design(self.columns, table)])
+        times = read_times(self.time, CategoryColumn(self.event, (0, 1)), table)
+        rows = np.column_stack([times, design(self.columns, table)])
         return np.asarray(rows[~np.isnan(rows).any(axis=1)])
 
     def join(self, first: FloatArray, second: FloatArray) -> FloatArray:

@@ -47,6 +47,7 @@ from ._columns import (
 )
 from ._rare_levels import too_few
 from ._ratios import RatioResult, try_columns
+from ._survival import read_times
 
 # A rule of thumb for regressions on outcomes that are seen or not.
 _OUTCOMES_PER_COEFFICIENT = 10
@@ -82,12 +83,15 @@ class RoundsSoFar:
         Across the declared range of each column, by coefficient.
     n_rows, n_outcomes : float
         Of all parties, with the noise of the first round.
+    shares : tuple of float
+        The part of all events that each interval of proportional hazards has, about.
     """
 
     n_done: int
     coefficients: tuple[float, ...]
     n_rows: float
     n_outcomes: float
+    shares: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +115,7 @@ class RoundResult(StatisticResult):
 
 
 @dataclass(frozen=True)
-class _RegressionRound(Statistic):
+class RegressionRound(Statistic):
     """Score and information of one round, and the regression that follows from the last."""
 
     columns: Sequence[Column]
@@ -125,7 +129,12 @@ class _RegressionRound(Statistic):
     of_ratios: ClassVar[str]
     _has_others: ClassVar[bool]
     """Whether rows without the outcome are as many as outcomes may be."""
-    _largest_residual: ClassVar[float] = 1.0
+    _part_of_information: ClassVar[float]
+    """That the information gets of a round's budget."""
+    _part_of_others: ClassVar[float] = 0.0
+    """The same for other numbers that leave in each round."""
+    _own: ClassVar[str] = "an intercept"
+    """That each party has for itself."""
 
     def _check(self, *others: str) -> None:
         what = type(self).__name__
@@ -166,8 +175,13 @@ class _RegressionRound(Statistic):
 
     @property
     def _n_counts(self) -> int:
-        """Return how many counts a message has: they leave once, in the first round."""
+        """Return how many counts of rows and outcomes a message has: they leave once, in the first round."""
         return self._is_first * (2 + 2 * int(self._are_levels.sum()))
+
+    @property
+    def _spread_of_head(self) -> FloatArray:
+        """Return the noise of the numbers before information and score, shape (n_of_head,)."""
+        return np.full(self._n_counts, self.noise_of_rows)
 
     @property
     def _so_far(self) -> FloatArray:
@@ -181,27 +195,14 @@ class _RegressionRound(Statistic):
         return float(sum(min(len(column.coefficient_names), 2) for column in self.columns))
 
     @property
-    def _largest_variance(self) -> float:
-        """Return the largest trace of a covariance of rows: 1/4 for a number or two levels, 1 - 1/k for k others."""
-        n_each = [len(column.coefficient_names) for column in self.columns]
-        return math.fsum(0.25 if n == 1 else 1 - 1 / n for n in n_each)
-
-    @property
+    @abstractmethod
     def _information_moved(self) -> float:
         """Return how far replacing one row moves I at most, in the Frobenius norm."""
-        # Both rows may have any residual e; what each adds or takes is positive, so that their norms add in squares.
-        e = np.linspace(0.0, self._largest_residual, 1001)
-        moved = math.sqrt(2) * self._largest_weight(e) * self._diameter_squared + 2 * e * self._largest_variance
-        return float(moved.max())
 
     @property
+    @abstractmethod
     def _score_moved(self) -> float:
         """Return how far replacing one row moves U at most."""
-        return 2 * self._largest_residual * math.sqrt(self._diameter_squared)
-
-    @abstractmethod
-    def _largest_weight(self, e: FloatArray) -> FloatArray:
-        """Return the largest weight of a row with a residual of this size."""
 
     @property
     def _unit(self) -> float:
@@ -210,11 +211,11 @@ class _RegressionRound(Statistic):
 
     @property
     def _of_information(self) -> float:
-        return self._unit * self._information_moved / math.sqrt(_OF_INFORMATION)
+        return self._unit * self._information_moved / math.sqrt(self._part_of_information)
 
     @property
     def _of_score(self) -> float:
-        return self._unit * self._score_moved / math.sqrt(1 - _OF_INFORMATION)
+        return self._unit * self._score_moved / math.sqrt(1 - self._part_of_information - self._part_of_others)
 
     @property
     def spread(self) -> FloatArray:
@@ -222,78 +223,29 @@ class _RegressionRound(Statistic):
         p = len(self.names)
         i, j = np.triu_indices(p)
         of_information = np.where(i == j, self._of_information, self._of_information / math.sqrt(2))
-        of_counts = np.full(self._n_counts, self.noise_of_rows)
-        return np.concatenate([of_counts, of_information, np.full(p, self._of_score)])
+        return np.concatenate([self._spread_of_head, of_information, np.full(p, self._of_score)])
 
     @property
     def loss(self) -> float:
         """Return how far replacing one row moves the numbers of all rounds at most, in units of the noise."""
         # The noise of each round grows with the number of rounds, so that all together tell as much as one would.
+        return math.hypot(RIDGE_MOVED / self.noise, math.sqrt(self._counts_moved) / self.noise_of_rows)
+
+    @property
+    def _counts_moved(self) -> float:
+        """Return how far replacing one row moves counts at most, squared."""
         n_categories = sum(isinstance(column, CategoryColumn) for column in self.columns)
         # Rows and outcomes change by 1 each, in all, and in two levels of each category.
-        return math.hypot(RIDGE_MOVED / self.noise, math.sqrt(2 + 4 * n_categories) / self.noise_of_rows)
-
-    def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
-        """Return the complete rows themselves, one after the other: the intercept follows from all of them.
-
-        Each has x, y and the exposure, shape (n_complete * (n_coefficients + 2),).
-        """
-        y = self.outcome.indicators(table)
-        known = np.where(y.any(axis=1), y[:, 1], np.nan)
-        rows = np.column_stack([design(self.columns, table), known, self._exposure(table, len(known))])
-        return np.asarray(rows[~np.isnan(rows).any(axis=1)].ravel())
-
-    @abstractmethod
-    def _exposure(self, table: StudyTable, n_rows: int) -> FloatArray:
-        """Return the exposure of each row, shape (n_rows,)."""
+        return 2.0 + 4 * n_categories
 
     def join(self, first: FloatArray, second: FloatArray) -> FloatArray:
         """Return the rows of both batches."""
         return np.concatenate([first, second])
 
-    def finish(self, sums: FloatArray) -> FloatArray:
-        """Return a party's counts, in the first round, its information and its score, shape (n_numbers,).
-
-        The counts are those of rows and of outcomes, in all, and in each level but the first.
-        """
-        p = len(self.names)
-        rows = sums.reshape(-1, p + 2)
-        X = rows[:, :p]
-        y = rows[:, p]
-        i, j = np.triu_indices(p)
-        means, weights = self._means(X @ self._so_far, y, rows[:, p + 1])
-        total = weights.sum()
-        centred = X
-        if total > 0:
-            centred = X - (weights @ X) / total
-        information = (centred * weights[:, None]).T @ centred
-        score = X.T @ (y - means)
+    def _count(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        """Return rows and outcomes, in all, and in each level but the first, shape (n_counts,)."""
         levels = X[:, self._are_levels]
-        counts = np.concatenate([[len(y), y.sum()], levels.sum(axis=0), y @ levels])[: self._n_counts]
-        return np.concatenate([counts, information[i, j], score])
-
-    def _means(self, eta: FloatArray, y: FloatArray, exposure: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return means and weights of the rows of a party, with the intercept at which means and outcomes agree."""
-        n_outcomes = float(y.sum())
-        if not 0 < n_outcomes < len(y):
-            # The intercept is infinite, and the outcome of each row follows from the party.
-            return y, np.zeros(len(y))
-
-        def excess(a: float) -> float:
-            return float(self._mean(a + eta, exposure).sum()) - n_outcomes
-
-        # At the ends, means are 0 or 1 in double precision, whatever the coefficients.
-        a = brentq(excess, -_FARTHEST_INTERCEPT - eta.max(), _FARTHEST_INTERCEPT - eta.min(), xtol=1e-13)
-        means = self._mean(a + eta, exposure)
-        return means, self._weight(means)
-
-    @abstractmethod
-    def _mean(self, eta: FloatArray, exposure: FloatArray) -> FloatArray:
-        """Return the mean of each row, from 0 to 1 and rising with eta, shape (n_rows,)."""
-
-    @abstractmethod
-    def _weight(self, means: FloatArray) -> FloatArray:
-        """Return the weight of each row, the derivative of its mean by the intercept, shape (n_rows,)."""
+        return np.concatenate([[len(y), y.sum()], levels.sum(axis=0), y @ levels])[: self._n_counts]
 
     def _rarer(self, n_rows: float, n_outcomes: float) -> float:
         """Return the number of outcomes that decides how much can be known."""
@@ -310,15 +262,19 @@ class _RegressionRound(Statistic):
         p = len(self.names)
         of_rows = noise * self.noise_of_rows
         n_rows, n_outcomes = self._counts(total)
-        numbers = total[self._n_counts :]
+        n_of_head = len(self._spread_of_head)
+        head = total[:n_of_head]
+        numbers = total[n_of_head:]
         i, j = np.triu_indices(p)
         information = np.zeros((p, p))
         information[i, j] = information[j, i] = numbers[: len(i)]
         score = numbers[len(i) :]
-        of_information = noise * self._of_information
         of_score = noise * self._of_score
         self._check_total(n_rows, n_outcomes, information, score, noise)
-        rarer = self._rarer(n_rows, n_outcomes)
+        part = self._part_that_counts(head, n_outcomes, noise)
+        information *= part
+        of_information = part * noise * self._of_information
+        rarer = part * self._rarer(n_rows, n_outcomes)
         name = self.title.capitalize()
         if rarer < _OUTCOMES_PER_COEFFICIENT * p - 3 * of_rows:
             raise NumericalError(
@@ -326,13 +282,8 @@ class _RegressionRound(Statistic):
                 "for each. Agree on fewer columns, or on more rows."
             )
         if self._is_first:
-            self._check_share(n_rows, n_outcomes, of_rows)
-            self._check_levels(total[: self._n_counts], score, of_rows)
-            # At ratios of 1, all rows of a party have one weight; where outcomes are frequent, more than the mean one.
-            of_row = _HEAVIER * float(self._weight(np.array(n_outcomes / n_rows)))
-            enough = FEWEST * (1 - FEWEST / n_rows) * of_row
-            if few := too_few(self.columns, information, enough, of_information):
-                raise NumericalError(f"{name}: {few}.")
+            self._check_levels(head[: self._n_counts], score, of_rows)
+            self._check_first(n_rows, n_outcomes, information, noise)
         way_on = (
             f"There are {rarer:.0f} of the rarer outcome. Agree on fewer columns, on narrower ranges, or on more rows."
         )
@@ -342,7 +293,7 @@ class _RegressionRound(Statistic):
         beta = self._so_far + step
         n_done = self._n_done + 1
         if n_done < self.n_rounds:
-            so_far = RoundsSoFar(n_done, tuple(beta.tolist()), n_rows, n_outcomes)
+            so_far = RoundsSoFar(n_done, tuple(beta.tolist()), n_rows, n_outcomes, self._shares(head))
             return RoundResult(so_far, self.n_rounds, of_rows)
         # Noise E in I and f in U moves the coefficients by inv(I) (f - E step), to first order.
         moved = of_score**2 * np.eye(p)
@@ -364,15 +315,23 @@ class _RegressionRound(Statistic):
             n_outcomes=n_outcomes,
             of_ratios=self.of_ratios,
             note=(
-                f"Of {self.outcome.name}, in {self.n_rounds} rounds, with 95 % intervals and an intercept for each "
-                f"party, on about {n_rows:.0f} complete rows (noise {of_rows:.1f}) and {n_outcomes:.0f} outcomes. "
+                f"Of {self.outcome.name}, in {self.n_rounds} rounds, with 95 % intervals and {self._own} for "
+                f"each party, on about {n_rows:.0f} complete rows (noise {of_rows:.1f}) and {n_outcomes:.0f} outcomes. "
                 "Moments may tell rows of a level more closely."
             ),
             looks=self._restless(step, np.sqrt(np.diag(inverse))),
         )
 
-    def _check_share(self, n_rows: float, n_outcomes: float, of_rows: float) -> None:
-        """Raise NumericalError if outcomes are too frequent for the means."""
+    def _part_that_counts(self, head: FloatArray, n_outcomes: float, noise: float) -> float:
+        """Return the part of all outcomes that the information is of."""
+        return 1.0
+
+    def _shares(self, head: FloatArray) -> tuple[float, ...]:
+        """Return the part of all events that each interval has; none if there are no intervals."""
+        return ()
+
+    def _check_first(self, n_rows: float, n_outcomes: float, information: FloatArray, noise: float) -> None:
+        """Raise NumericalError if the first round shows that there can be no regression."""
 
     def _counts(self, total: FloatArray) -> tuple[float, float]:
         if self.before is None:
@@ -449,7 +408,105 @@ class _RegressionRound(Statistic):
 
 
 @dataclass(frozen=True)
-class LogisticRound(_RegressionRound):
+class _MeanRound(RegressionRound):
+    """A round of a regression whose means follow from an intercept of each party and the columns."""
+
+    _part_of_information: ClassVar[float] = _OF_INFORMATION
+    _largest_residual: ClassVar[float] = 1.0
+
+    @property
+    def _largest_variance(self) -> float:
+        """Return the largest trace of a covariance of rows: 1/4 for a number or two levels, 1 - 1/k for k others."""
+        n_each = [len(column.coefficient_names) for column in self.columns]
+        return math.fsum(0.25 if n == 1 else 1 - 1 / n for n in n_each)
+
+    @property
+    def _information_moved(self) -> float:
+        """Return how far replacing one row moves I at most, in the Frobenius norm."""
+        # Both rows may have any residual e; what each adds or takes is positive, so that their norms add in squares.
+        e = np.linspace(0.0, self._largest_residual, 1001)
+        moved = math.sqrt(2) * self._largest_weight(e) * self._diameter_squared + 2 * e * self._largest_variance
+        return float(moved.max())
+
+    @property
+    def _score_moved(self) -> float:
+        """Return how far replacing one row moves U at most."""
+        return 2 * self._largest_residual * math.sqrt(self._diameter_squared)
+
+    @abstractmethod
+    def _largest_weight(self, e: FloatArray) -> FloatArray:
+        """Return the largest weight of a row with a residual of this size."""
+
+    def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
+        """Return the complete rows themselves, one after the other: the intercept follows from all of them.
+
+        Each has x, y and the exposure, shape (n_complete * (n_coefficients + 2),).
+        """
+        y = self._outcomes(table)
+        rows = np.column_stack([design(self.columns, table), y, self._exposure(table, len(y))])
+        return np.asarray(rows[~np.isnan(rows).any(axis=1)].ravel())
+
+    def _outcomes(self, table: StudyTable) -> FloatArray:
+        """Return whether each row has the outcome, shape (n_rows,); NaN if it is missing."""
+        levels = self.outcome.indicators(table)
+        return np.where(levels.any(axis=1), levels[:, 1], np.nan)
+
+    @abstractmethod
+    def _exposure(self, table: StudyTable, n_rows: int) -> FloatArray:
+        """Return the exposure of each row, shape (n_rows,)."""
+
+    def finish(self, sums: FloatArray) -> FloatArray:
+        """Return a party's counts, in the first round, its information and its score, shape (n_numbers,).
+
+        The counts are those of rows and of outcomes, in all, and in each level but the first.
+        """
+        p = len(self.names)
+        rows = sums.reshape(-1, p + 2)
+        X = rows[:, :p]
+        y = rows[:, p]
+        i, j = np.triu_indices(p)
+        means, weights = self._means(X @ self._so_far, y, rows[:, p + 1])
+        total = weights.sum()
+        centred = X
+        if total > 0:
+            centred = X - (weights @ X) / total
+        information = (centred * weights[:, None]).T @ centred
+        score = X.T @ (y - means)
+        return np.concatenate([self._count(X, y), information[i, j], score])
+
+    def _check_first(self, n_rows: float, n_outcomes: float, information: FloatArray, noise: float) -> None:
+        # At ratios of 1, all rows of a party have one weight; where outcomes are frequent, more than the mean one.
+        of_row = _HEAVIER * float(self._weight(np.array(n_outcomes / n_rows)))
+        enough = FEWEST * (1 - FEWEST / n_rows) * of_row
+        if few := too_few(self.columns, information, enough, noise * self._of_information):
+            raise NumericalError(f"{self.title.capitalize()}: {few}.")
+
+    def _means(self, eta: FloatArray, y: FloatArray, exposure: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return means and weights of the rows of a party, with the intercept at which means and outcomes agree."""
+        n_outcomes = float(y.sum())
+        if not 0 < n_outcomes < len(y):
+            # The intercept is infinite, and the outcome of each row follows from the party.
+            return y, np.zeros(len(y))
+
+        def excess(a: float) -> float:
+            return float(self._mean(a + eta, exposure).sum()) - n_outcomes
+
+        # At the ends, means are 0 or 1 in double precision, whatever the coefficients.
+        a = brentq(excess, -_FARTHEST_INTERCEPT - eta.max(), _FARTHEST_INTERCEPT - eta.min(), xtol=1e-13)
+        means = self._mean(a + eta, exposure)
+        return means, self._weight(means)
+
+    @abstractmethod
+    def _mean(self, eta: FloatArray, exposure: FloatArray) -> FloatArray:
+        """Return the mean of each row, from 0 to 1 and rising with eta, shape (n_rows,)."""
+
+    @abstractmethod
+    def _weight(self, means: FloatArray) -> FloatArray:
+        """Return the weight of each row, the derivative of its mean by the intercept, shape (n_rows,)."""
+
+
+@dataclass(frozen=True)
+class LogisticRound(_MeanRound):
     """One round of a logistic regression with an intercept of each party, which stays there.
 
     Rows with a missing entry are left out.  Numbers are clipped to their declared ranges.
@@ -513,7 +570,7 @@ class LogisticRound(_RegressionRound):
 
 
 @dataclass(frozen=True)
-class PoissonRound(_RegressionRound):
+class PoissonRound(_MeanRound):
     """One round of a Poisson regression of events by time under observation, with an intercept of each party.
 
     Rows with a missing entry, or without time under observation, are left out.  A row has one event at most.  Its mean
@@ -550,26 +607,19 @@ class PoissonRound(_RegressionRound):
                 f"PoissonRound: expected an exposure {self.exposure.name!r} from 0; got {self.exposure.low:g}."
             )
 
-    def _check_share(self, n_rows: float, n_outcomes: float, of_rows: float) -> None:
-        if n_outcomes - CERTAINTY * of_rows > _MOST_EVENTS * n_rows:
+    def _check_first(self, n_rows: float, n_outcomes: float, information: FloatArray, noise: float) -> None:
+        if n_outcomes - CERTAINTY * noise * self.noise_of_rows > _MOST_EVENTS * n_rows:
             raise NumericalError(
                 f"Poisson regression: {n_outcomes / n_rows:.1%} of rows have the event; by rounds, expected at most "
-                f"{_MOST_EVENTS:.0%}. Declare a shorter longest time ([task], maximum), or take additive hazards."
+                f"{_MOST_EVENTS:.0%}. Declare a shorter longest time ([task], maximum), or take proportional hazards."
             )
+        super()._check_first(n_rows, n_outcomes, information, noise)
 
     def _largest_weight(self, e: FloatArray) -> FloatArray:
         return np.minimum(e, self._largest_residual - e)
 
-    def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
-        """Return the complete rows themselves; see `LogisticRound`."""
-        time = self.exposure.numbers(table)
-        seen = self.outcome.indicators(table)
-        # An event after the longest time was not seen in the time that counts.
-        is_late = (time > self.exposure.high) & seen.any(axis=1)
-        event = np.where(seen.any(axis=1), seen[:, 1] & ~is_late, np.nan)
-        levels = np.array([*self.outcome.levels, None], dtype=object)
-        place = np.where(np.isnan(event), 2, np.nan_to_num(event)).astype(int)
-        return super().add_up({**table, self.outcome.name: levels[place]}, secret)
+    def _outcomes(self, table: StudyTable) -> FloatArray:
+        return read_times(self.exposure, self.outcome, table)[:, 1]
 
     def _exposure(self, table: StudyTable, n_rows: int) -> FloatArray:
         time = self.exposure.scale(table) + 0.5

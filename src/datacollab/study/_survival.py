@@ -104,10 +104,13 @@ def risk_sets(time: FloatArray, event: FloatArray) -> RiskSets:
     return RiskSets(times, place, np.asarray(at_risk), events, np.clip((_NONE - hazard) * _SLOPE, 0.0, 1.0))
 
 
-def read_times(time: NumberColumn, event: str, table: StudyTable) -> FloatArray:
-    """Return times over the longest one, and whether an event was seen by then, shape (n_rows, 2); NaN if missing."""
+def read_times(time: NumberColumn, event: CategoryColumn, table: StudyTable) -> FloatArray:
+    """Return times over the longest one, and whether an event was seen by then, shape (n_rows, 2); NaN if missing.
+
+    The second level of `event` is that it was seen.
+    """
     scaled = time.scale(table) + 0.5
-    seen = CategoryColumn(event, (0, 1)).indicators(table)
+    seen = event.indicators(table)
     beyond = time.numbers(table) > time.high
     return np.column_stack([scaled, np.where(seen.any(axis=1), seen[:, 1] & ~beyond, np.nan)])
 
@@ -373,7 +376,7 @@ class Survival(Statistic):
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
         """Return the complete rows of a party: time, event and group, shape (n_rows, 2 + n_groups)."""
-        rows = read_times(self.time, self.event, table)
+        rows = read_times(self.time, CategoryColumn(self.event, (0, 1)), table)
         groups = np.ones((len(rows), 1))
         if self.by is not None:
             groups = self.by.indicators(table).astype(np.float64)

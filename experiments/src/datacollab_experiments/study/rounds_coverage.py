@@ -1,10 +1,11 @@
-"""How often intervals of odds and rate ratios from rounds hold, and how wide they are beside maximum likelihood's.
+"""How often intervals of odds, rate and hazard ratios from rounds hold, and how wide they are beside pooled ones.
 
 Numbers, and categories that 30 % have, explain an outcome that is seen or not, or an event by time under observation.
 Each party has a level of its own.  The noise is the usual one, raised for as many colluding parties as usual.  Each
 study is answered in several ways:
 
-* "pooled" is maximum likelihood on all rows in one place, with an indicator of each party;
+* "pooled" is maximum likelihood on all rows in one place, with an indicator of each party; of hazards, Cox's partial
+  likelihood with parties as strata, of exact times, also where rounds get times that were rounded up;
 * "rounds" are two rounds under masks, and "one round" is one with the whole budget of noise;
 * "parties' own" is the mean of the parties' own estimates by inverse variance, without noise; parties whose fit fails
   are left out;
@@ -38,6 +39,7 @@ from datacollab.study import (
     CategoryColumn,
     GroupedLogistic,
     GroupedPoisson,
+    HazardRound,
     LogisticRound,
     NumberColumn,
     PoissonRound,
@@ -49,6 +51,7 @@ from ..sums.playing import noise_factor
 
 Array = NDArray[np.float64]
 Table = dict[str, Array]
+Rounds = LogisticRound | PoissonRound | HazardRound
 
 N_STUDIES = 500
 SEEN = CategoryColumn("seen", (0, 1))
@@ -66,6 +69,7 @@ _MOST_ITERATIONS = 25
 _CONVERGED = 1e-8
 # A coefficient of 10 is a ratio of 20,000: the likelihood has no maximum.
 _SEPARATED = 10.0
+KINDS = ("logistic", "events", "hazards")
 WAYS = ("pooled", "rounds", "one round", "parties' own", "by pattern")
 FIGURES = ("coverage", "width", "from pooled", "away from 0", "refused")
 
@@ -82,18 +86,24 @@ class RoundsWorld:
     """Parties of these sizes, and the part of rows with the outcome."""
 
     kind: str
-    """"logistic" or "events"."""
+    """One of `KINDS`."""
     sizes: tuple[int, ...]
     share: float
     n_numbers: int = 2
     n_categories: int = 1
+    shape: float = 1.0
+    """Of Weibull's times; below 1, events are early."""
+    n_times: int = 0
+    """How many different times there are, for hazards; 0 for exact ones."""
 
     @property
     def name(self) -> str:
         parties = ", ".join(f"{n:,}" for n in self.sizes)
         if len(set(self.sizes)) == 1:
             parties = f"{len(self.sizes)} x {self.sizes[0]:,}"
-        return f"{self.kind}, {parties}, {self.share:.0%}, {len(self.true)} columns"
+        times = f", {self.n_times} times" if self.n_times else ""
+        early = ", early" if self.shape < 1 else ""
+        return f"{self.kind}, {parties}, {self.share:.0%}, {len(self.true)} columns{early}{times}"
 
     @property
     def numbers(self) -> list[NumberColumn]:
@@ -119,14 +129,18 @@ class RoundsWorld:
         """Return which coefficients are those of categories, shape (n_coefficients,)."""
         return np.arange(len(self.true)) >= self.n_numbers
 
-    def rounds(self, n_rounds: int) -> LogisticRound | PoissonRound:
+    def rounds(self, n_rounds: int) -> Rounds:
         """Return the first round of so many."""
         if self.kind == "logistic":
             return LogisticRound(self.columns, SEEN, n_rounds)
+        if self.kind == "hazards":
+            return HazardRound(self.columns, SEEN, n_rounds, time=TIME)
         return PoissonRound(self.columns, SEEN, n_rounds, exposure=TIME)
 
     def by_pattern(self) -> GroupedLogistic | GroupedPoisson:
-        """Return the regression on counts by pattern; AgreementError if there are too many patterns."""
+        """Return the regression on counts by pattern; AgreementError if there is none, or too many patterns."""
+        if self.kind == "hazards":
+            raise AgreementError("Counts by pattern have no times.")
         columns = [CategoryColumn(f"third of {each.name}", range(3)) for each in self.numbers] + self.categories
         if self.kind == "logistic":
             return GroupedLogistic(columns, SEEN)
@@ -146,9 +160,12 @@ class RoundsWorld:
             table[f"third of {each.name}"] = np.searchsorted(_THIRDS, table[each.name])
         if self.kind == "logistic":
             return table | {"seen": (random.random(n_rows) < expit(eta)).astype(int)}
-        event = random.exponential(size=n_rows) / np.exp(eta)
+        event = (random.exponential(size=n_rows) / np.exp(eta)) ** (1 / self.shape)
         left = _draw_ends(n_rows, random)
-        return table | {"time": np.minimum(event, left), "seen": (event <= left).astype(int)}
+        exact = np.minimum(event, left)
+        # Times in months are rounded up.
+        time = np.ceil(exact * self.n_times) / self.n_times if self.n_times else exact
+        return table | {"exact": exact, "time": time, "seen": (event <= left).astype(int)}
 
     def design(self, table: Table) -> Array:
         """Return the numbers and categories of a table, shape (n_rows, n_coefficients)."""
@@ -171,7 +188,7 @@ def _intercept(world: RoundsWorld) -> float:
     def beyond(intercept: float) -> float:
         if world.kind == "logistic":
             return float(expit(intercept + eta).mean()) - world.share
-        return float(-np.expm1(-np.exp(intercept + eta) * ends).mean()) - world.share
+        return float(-np.expm1(-np.exp(intercept + eta) * ends**world.shape).mean()) - world.share
 
     return float(brentq(beyond, -10.0, 5.0, xtol=1e-4))
 
@@ -207,6 +224,41 @@ def fit_likelihood(X: Array, y: Array, exposure: Array | None = None) -> Estimat
     return None
 
 
+def fit_cox(X: Array, time: Array, seen: Array, stratum: NDArray[np.int_]) -> Estimates | None:
+    """Return the maximum of Cox's partial likelihood with strata, of times without ties; None if it has none.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_coefficients)
+    time, seen, stratum : ndarray of shape (n_rows,)
+    """
+    # From the last time on, so that sums up to a row are those of its risk set.
+    strata = [rows[np.argsort(-time[rows])] for rows in (np.flatnonzero(stratum == k) for k in np.unique(stratum))]
+    beta = np.zeros(X.shape[1])
+    for _ in range(_MOST_ITERATIONS):
+        score = np.zeros(len(beta))
+        information = np.zeros((len(beta), len(beta)))
+        for rows in strata:
+            Z = X[rows]
+            risk = np.exp(Z @ beta)
+            events = seen[rows] == 1
+            at_risk = np.cumsum(risk)[events]
+            means = np.cumsum(risk[:, None] * Z, axis=0)[events] / at_risk[:, None]
+            squares = np.cumsum(risk[:, None, None] * Z[:, :, None] * Z[:, None], axis=0)[events]
+            score += (Z[events] - means).sum(axis=0)
+            information += (squares / at_risk[:, None, None]).sum(axis=0) - means.T @ means
+        try:
+            step = np.linalg.solve(information, score)
+        except np.linalg.LinAlgError:
+            return None
+        beta = beta + step
+        if not np.abs(beta).max() < _SEPARATED:
+            return None
+        if np.abs(step).max() < _CONVERGED:
+            return Estimates(beta, np.sqrt(np.diag(np.linalg.inv(information))))
+    return None
+
+
 def _link(n_seen: float, exposure: Array | None, n_rows: int) -> float:
     """Return the logarithm of the odds or the rate of all rows, kept from infinity."""
     # Half an outcome more, as continuity corrections have it.
@@ -222,6 +274,8 @@ def pool(world: RoundsWorld, tables: Sequence[Table]) -> Estimates | None:
     most = 1.0 if world.kind == "logistic" else math.inf
     telling = [each for each in tables if 0 < each["seen"].mean() < most]
     party = np.repeat(np.arange(len(telling)), [len(each["seen"]) for each in telling])
+    if world.kind == "hazards":
+        return _fit_times(world, telling, party)
     X = np.hstack([np.vstack([world.design(each) for each in telling]), np.eye(len(telling))[party]])
     exposure = None
     if world.kind == "events":
@@ -229,12 +283,17 @@ def pool(world: RoundsWorld, tables: Sequence[Table]) -> Estimates | None:
     return fit_likelihood(X, np.concatenate([each["seen"] for each in telling]), exposure)
 
 
+def _fit_times(world: RoundsWorld, tables: Sequence[Table], stratum: NDArray[np.int_]) -> Estimates | None:
+    X = np.vstack([world.design(each) for each in tables])
+    time, seen = (np.concatenate([each[name] for each in tables]) for name in ("exact", "seen"))
+    return fit_cox(X, time, seen, stratum)
+
+
 def average_own(world: RoundsWorld, tables: Sequence[Table]) -> Estimates | None:
     """Return the mean of parties' own estimates by inverse variance, with a fixed effect; None if none has any."""
     own = list[Estimates]()
     for table in tables:
-        X = world.design(table)
-        found = fit_likelihood(np.column_stack([X, np.ones(len(X))]), table["seen"], table.get("time"))
+        found = _fit_own(world, table)
         if found is not None:
             own.append(found)
     if not own:
@@ -245,9 +304,15 @@ def average_own(world: RoundsWorld, tables: Sequence[Table]) -> Estimates | None
     return Estimates((weights * params).sum(axis=0) / weights.sum(axis=0), weights.sum(axis=0) ** -0.5)
 
 
-def run_rounds(
-    statistic: LogisticRound | PoissonRound, tables: Sequence[Table], random: np.random.Generator
-) -> Estimates | None:
+def _fit_own(world: RoundsWorld, table: Table) -> Estimates | None:
+    """Return the maximum likelihood of one party; None if it has none."""
+    X = world.design(table)
+    if world.kind == "hazards":
+        return _fit_times(world, [table], np.zeros(len(X), dtype=int))
+    return fit_likelihood(np.column_stack([X, np.ones(len(X))]), table["seen"], table.get("time"))
+
+
+def run_rounds(statistic: Rounds, tables: Sequence[Table], random: np.random.Generator) -> Estimates | None:
     """Return the ratios after all rounds with noise; None if they are refused."""
     result: Any = None
     for _ in range(statistic.n_rounds):
@@ -337,15 +402,25 @@ def worlds() -> Iterator[RoundsWorld]:
             yield RoundsWorld(kind, sizes, share)
         yield RoundsWorld(kind, (300,) * 10, most, n_numbers=5, n_categories=3)
         yield RoundsWorld(kind, (60,) * 3, most)
+    for sizes, share in product(((200,) * 5, (300,) * 10, (1200, 300, 150, 60, 40)), (0.1, 0.3, 0.6)):
+        yield RoundsWorld("hazards", sizes, share)
+    yield RoundsWorld("hazards", (300,) * 10, 0.3, n_numbers=5, n_categories=3)
+    yield RoundsWorld("hazards", (60,) * 3, 0.3)
+    yield RoundsWorld("hazards", (300,) * 10, 0.3, shape=0.5)
+    # Rounded up to whole months, quarters, and half years of two years.
+    for n_times in (24, 8, 4):
+        yield RoundsWorld("hazards", (300,) * 10, 0.3, n_times=n_times)
 
 
-def rows(studies: int) -> Iterator[dict[str, object]]:
+def rows(studies: int, kinds: Sequence[str]) -> Iterator[dict[str, object]]:
     """Yield the figures of each way in each world; where all studies are refused, nothing else can be said."""
     for seed, world in enumerate(worlds()):
+        if world.kind not in kinds:
+            continue
         for way, figures in measure(world, seed, studies).items():
             texts = {name: "" if math.isnan(each) else f"{each:.3f}" for name, each in figures.items()}
             yield {"study": world.name, "way": way, **texts}
 
 
 if __name__ == "__main__":
-    write_table(rows, studies=N_STUDIES)
+    write_table(rows, studies=N_STUDIES, kinds=KINDS)
