@@ -47,7 +47,7 @@ STATISTICS = {
     "logistic regression": GroupedLogistic([ARM, WARD], SEEN),
     "poisson regression": GroupedPoisson([ARM, WARD], SEEN, TIME),
     "logistic round": LogisticRound([AGE, WARD], SEEN),
-    "poisson round": PoissonRound([AGE, WARD], SEEN, exposure=TIME),
+    "poisson round": PoissonRound([AGE, WARD], SEEN, time=TIME),
     "hazard round": HazardRound([AGE, WARD], SEEN, time=TIME),
 }
 NAMES = ("north", "south", "west")

@@ -212,7 +212,7 @@ STATISTICS = {
     "logistic": GroupedLogistic([COURSE, ARM], SEEN),
     "poisson": GroupedPoisson([COURSE, ARM], SEEN, MONTH),
     "logistic round": LogisticRound(EXPLAINING, SEEN),
-    "poisson round": PoissonRound(EXPLAINING, SEEN, exposure=MONTH),
+    "poisson round": PoissonRound(EXPLAINING, SEEN, time=MONTH),
     "hazard round": HazardRound(EXPLAINING, SEEN, time=MONTH),
 }
 PAIRS = [

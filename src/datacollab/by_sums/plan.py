@@ -158,7 +158,7 @@ def _regression_round(
     assert isinstance(time, NumberColumn)
     if HAZARDS in sharing.statistics:
         return HazardRound(explaining, event, n_rounds, sharing.noise, so_far, time=time)
-    return PoissonRound(explaining, event, n_rounds, sharing.noise, so_far, exposure=time)
+    return PoissonRound(explaining, event, n_rounds, sharing.noise, so_far, time=time)
 
 
 def _sought_last(task: Task) -> CategoryColumn:

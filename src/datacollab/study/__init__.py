@@ -16,14 +16,14 @@ from ._additive_hazards import AdditiveHazards, AdditiveHazardsResult
 from ._columns import CategoryColumn, NumberColumn
 from ._description import ColumnDescription, Counts, CountsResult, Description, DescriptionResult
 from ._effect import Difference, Effect, EffectResult, effect_map
+from ._event_rounds import HazardRound, PoissonRound
 from ._grouped_regression import GroupedLogistic, GroupedPoisson
 from ._groups import deal
-from ._hazard_rounds import HazardRound
 from ._least_squares import LeastSquares, LeastSquaresResult
 from ._membership import StudyMembership, study_membership_figures
 from ._model_validation import ModelValidation, ModelValidationResult
 from ._ratios import RatioResult
-from ._rounds import LogisticRound, PoissonRound, RoundResult, RoundsSoFar
+from ._rounds import LogisticRound, RoundResult, RoundsSoFar
 from ._survival import Survival, SurvivalCurve, SurvivalResult
 
 __all__ = ["COUNT_NOISE", "MAPPED", "RIDGE_MOVED", "TARGET", "AdditiveHazards", "AdditiveHazardsResult"]

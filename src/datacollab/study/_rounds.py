@@ -1,4 +1,4 @@
-r"""Logistic and Poisson regression by rounds, with an intercept of each party that stays at home.
+r"""Regressions by rounds, and the logistic one, with an intercept of each party that stays at home.
 
 In each round the parties add up the score U and the information I of the coefficients :math:`\beta` so far,
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -39,7 +39,6 @@ from ._columns import (
     USUAL_NOISE,
     CategoryColumn,
     Column,
-    NumberColumn,
     coefficient_names,
     coefficient_widths,
     design,
@@ -47,7 +46,6 @@ from ._columns import (
 )
 from ._rare_levels import too_few
 from ._ratios import RatioResult, try_columns
-from ._survival import read_times
 
 # A rule of thumb for regressions on outcomes that are seen or not.
 _OUTCOMES_PER_COEFFICIENT = 10
@@ -56,8 +54,6 @@ _OUTCOMES_PER_COEFFICIENT = 10
 _OF_INFORMATION = 0.7
 # Times the largest eigenvalue of noise that the least of the information has to be: simulated intervals hold from 2 on.
 _LEAST_EIGENVALUE = 2.0
-# The largest share of rows with an event, for which means are bounded: simulated intervals hold up to it.
-_MOST_EVENTS = 0.2
 # Times as heavy as the mean row that the rows of a party may be: outcomes differ between parties.
 _HEAVIER = 2.0
 # A level with less than a tenth of the outcomes that its rows would have, or of the others: few rounds do not tell such
@@ -133,6 +129,8 @@ class RegressionRound(Statistic):
     """That the information gets of a round's budget."""
     _part_of_others: ClassVar[float] = 0.0
     """The same for other numbers that leave in each round."""
+    _most_of_information: ClassVar[float] = 0.25
+    """The most of a column's information for each outcome, in units of its range squared."""
     _own: ClassVar[str] = "an intercept"
     """That each party has for itself."""
 
@@ -352,7 +350,7 @@ class RegressionRound(Statistic):
         if scipy.linalg.eigvalsh(information)[0] < -largest_noise(p, of_information) - _ROUNDING:
             refuse_total("a square is below zero", self.title)
         # Weights, and means of either outcome, add up to the rarer outcome at most, and a range is 1 wide.
-        if np.diag(information).max() > most / 4 + largest_noise(1, of_information) + _ROUNDING:
+        if np.diag(information).max() > self._most_of_information * most + largest_noise(1, of_information) + _ROUNDING:
             refuse_total("a column varies more than its declared range allows", self.title)
         if np.abs(score).max() > most + largest_noise(1, noise * self._of_score) + _ROUNDING:
             refuse_total("outcomes are farther from their means than their number allows", self.title)
@@ -408,105 +406,7 @@ class RegressionRound(Statistic):
 
 
 @dataclass(frozen=True)
-class _MeanRound(RegressionRound):
-    """A round of a regression whose means follow from an intercept of each party and the columns."""
-
-    _part_of_information: ClassVar[float] = _OF_INFORMATION
-    _largest_residual: ClassVar[float] = 1.0
-
-    @property
-    def _largest_variance(self) -> float:
-        """Return the largest trace of a covariance of rows: 1/4 for a number or two levels, 1 - 1/k for k others."""
-        n_each = [len(column.coefficient_names) for column in self.columns]
-        return math.fsum(0.25 if n == 1 else 1 - 1 / n for n in n_each)
-
-    @property
-    def _information_moved(self) -> float:
-        """Return how far replacing one row moves I at most, in the Frobenius norm."""
-        # Both rows may have any residual e; what each adds or takes is positive, so that their norms add in squares.
-        e = np.linspace(0.0, self._largest_residual, 1001)
-        moved = math.sqrt(2) * self._largest_weight(e) * self._diameter_squared + 2 * e * self._largest_variance
-        return float(moved.max())
-
-    @property
-    def _score_moved(self) -> float:
-        """Return how far replacing one row moves U at most."""
-        return 2 * self._largest_residual * math.sqrt(self._diameter_squared)
-
-    @abstractmethod
-    def _largest_weight(self, e: FloatArray) -> FloatArray:
-        """Return the largest weight of a row with a residual of this size."""
-
-    def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
-        """Return the complete rows themselves, one after the other: the intercept follows from all of them.
-
-        Each has x, y and the exposure, shape (n_complete * (n_coefficients + 2),).
-        """
-        y = self._outcomes(table)
-        rows = np.column_stack([design(self.columns, table), y, self._exposure(table, len(y))])
-        return np.asarray(rows[~np.isnan(rows).any(axis=1)].ravel())
-
-    def _outcomes(self, table: StudyTable) -> FloatArray:
-        """Return whether each row has the outcome, shape (n_rows,); NaN if it is missing."""
-        levels = self.outcome.indicators(table)
-        return np.where(levels.any(axis=1), levels[:, 1], np.nan)
-
-    @abstractmethod
-    def _exposure(self, table: StudyTable, n_rows: int) -> FloatArray:
-        """Return the exposure of each row, shape (n_rows,)."""
-
-    def finish(self, sums: FloatArray) -> FloatArray:
-        """Return a party's counts, in the first round, its information and its score, shape (n_numbers,).
-
-        The counts are those of rows and of outcomes, in all, and in each level but the first.
-        """
-        p = len(self.names)
-        rows = sums.reshape(-1, p + 2)
-        X = rows[:, :p]
-        y = rows[:, p]
-        i, j = np.triu_indices(p)
-        means, weights = self._means(X @ self._so_far, y, rows[:, p + 1])
-        total = weights.sum()
-        centred = X
-        if total > 0:
-            centred = X - (weights @ X) / total
-        information = (centred * weights[:, None]).T @ centred
-        score = X.T @ (y - means)
-        return np.concatenate([self._count(X, y), information[i, j], score])
-
-    def _check_first(self, n_rows: float, n_outcomes: float, information: FloatArray, noise: float) -> None:
-        # At ratios of 1, all rows of a party have one weight; where outcomes are frequent, more than the mean one.
-        of_row = _HEAVIER * float(self._weight(np.array(n_outcomes / n_rows)))
-        enough = FEWEST * (1 - FEWEST / n_rows) * of_row
-        if few := too_few(self.columns, information, enough, noise * self._of_information):
-            raise NumericalError(f"{self.title.capitalize()}: {few}.")
-
-    def _means(self, eta: FloatArray, y: FloatArray, exposure: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return means and weights of the rows of a party, with the intercept at which means and outcomes agree."""
-        n_outcomes = float(y.sum())
-        if not 0 < n_outcomes < len(y):
-            # The intercept is infinite, and the outcome of each row follows from the party.
-            return y, np.zeros(len(y))
-
-        def excess(a: float) -> float:
-            return float(self._mean(a + eta, exposure).sum()) - n_outcomes
-
-        # At the ends, means are 0 or 1 in double precision, whatever the coefficients.
-        a = brentq(excess, -_FARTHEST_INTERCEPT - eta.max(), _FARTHEST_INTERCEPT - eta.min(), xtol=1e-13)
-        means = self._mean(a + eta, exposure)
-        return means, self._weight(means)
-
-    @abstractmethod
-    def _mean(self, eta: FloatArray, exposure: FloatArray) -> FloatArray:
-        """Return the mean of each row, from 0 to 1 and rising with eta, shape (n_rows,)."""
-
-    @abstractmethod
-    def _weight(self, means: FloatArray) -> FloatArray:
-        """Return the weight of each row, the derivative of its mean by the intercept, shape (n_rows,)."""
-
-
-@dataclass(frozen=True)
-class LogisticRound(_MeanRound):
+class LogisticRound(RegressionRound):
     """One round of a logistic regression with an intercept of each party, which stays there.
 
     Rows with a missing entry are left out.  Numbers are clipped to their declared ranges.
@@ -552,84 +452,77 @@ class LogisticRound(_MeanRound):
     )
     of_ratios: ClassVar[str] = "odds ratio"
     _has_others: ClassVar[bool] = True
+    _part_of_information: ClassVar[float] = _OF_INFORMATION
 
     def __post_init__(self) -> None:
         self._check()
 
-    def _largest_weight(self, e: FloatArray) -> FloatArray:
-        return e * (1 - e)
+    @property
+    def _largest_variance(self) -> float:
+        """Return the largest trace of a covariance of rows: 1/4 for a number or two levels, 1 - 1/k for k others."""
+        n_each = [len(column.coefficient_names) for column in self.columns]
+        return math.fsum(0.25 if n == 1 else 1 - 1 / n for n in n_each)
 
-    def _exposure(self, table: StudyTable, n_rows: int) -> FloatArray:
-        return np.ones(n_rows)
+    @property
+    def _information_moved(self) -> float:
+        # Both rows may have any residual e; what each adds or takes is positive, so that their norms add in squares.
+        e = np.linspace(0.0, 1.0, 1001)
+        moved = math.sqrt(2) * e * (1 - e) * self._diameter_squared + 2 * e * self._largest_variance
+        return float(moved.max())
 
-    def _mean(self, eta: FloatArray, exposure: FloatArray) -> FloatArray:
-        return np.asarray(expit(eta))
+    @property
+    def _score_moved(self) -> float:
+        return 2 * math.sqrt(self._diameter_squared)
 
-    def _weight(self, means: FloatArray) -> FloatArray:
-        return np.asarray(means * (1 - means))
+    def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
+        """Return the complete rows themselves, one after the other: the intercept follows from all of them.
 
+        Each has x and y, shape (n_complete * (n_coefficients + 1),).
+        """
+        levels = self.outcome.indicators(table)
+        y = np.where(levels.any(axis=1), levels[:, 1], np.nan)
+        rows = np.column_stack([design(self.columns, table), y])
+        return np.asarray(rows[~np.isnan(rows).any(axis=1)].ravel())
 
-@dataclass(frozen=True)
-class PoissonRound(_MeanRound):
-    """One round of a Poisson regression of events by time under observation, with an intercept of each party.
+    def finish(self, sums: FloatArray) -> FloatArray:
+        """Return a party's counts, in the first round, its information and its score, shape (n_numbers,).
 
-    Rows with a missing entry, or without time under observation, are left out.  A row has one event at most.  Its mean
-    is that of the rate up to 1, and below 2 beyond: that bounds how far one row moves the sums.
-
-    Parameters
-    ----------
-    exposure : NumberColumn
-        Time under observation from 0 to its declared longest; of a longer one this part counts, without its event.
-    columns, outcome, n_rounds, noise, before
-        As of `LogisticRound`; the second level of the outcome is the event.
-
-    Raises
-    ------
-    AgreementError
-        As of `LogisticRound`, or if the exposure does not begin at 0.
-    """
-
-    exposure: NumberColumn = field(kw_only=True)
-
-    title: ClassVar[str] = "poisson regression"
-    tells: ClassVar[str] = (
-        "how the rate of events changes with the other columns, within parties, after each round; and more closely "
-        "than counts do, how many events each level has"
-    )
-    of_ratios: ClassVar[str] = "rate ratio"
-    _has_others: ClassVar[bool] = False
-    _largest_residual: ClassVar[float] = 2.0
-
-    def __post_init__(self) -> None:
-        self._check(self.exposure.name)
-        if self.exposure.low != 0:
-            raise AgreementError(
-                f"PoissonRound: expected an exposure {self.exposure.name!r} from 0; got {self.exposure.low:g}."
-            )
+        The counts are those of rows and of outcomes, in all, and in each level but the first.
+        """
+        p = len(self.names)
+        rows = sums.reshape(-1, p + 1)
+        X = rows[:, :p]
+        y = rows[:, p]
+        i, j = np.triu_indices(p)
+        means, weights = _fit_means(X @ self._so_far, y)
+        total = weights.sum()
+        centred = X
+        if total > 0:
+            centred = X - (weights @ X) / total
+        information = (centred * weights[:, None]).T @ centred
+        score = X.T @ (y - means)
+        return np.concatenate([self._count(X, y), information[i, j], score])
 
     def _check_first(self, n_rows: float, n_outcomes: float, information: FloatArray, noise: float) -> None:
-        if n_outcomes - CERTAINTY * noise * self.noise_of_rows > _MOST_EVENTS * n_rows:
-            raise NumericalError(
-                f"Poisson regression: {n_outcomes / n_rows:.1%} of rows have the event; by rounds, expected at most "
-                f"{_MOST_EVENTS:.0%}. Declare a shorter longest time ([task], maximum), or take proportional hazards."
-            )
-        super()._check_first(n_rows, n_outcomes, information, noise)
+        # At ratios of 1, all rows of a party have one weight; where outcomes are frequent, more than the mean one.
+        share = n_outcomes / n_rows
+        of_row = _HEAVIER * share * (1 - share)
+        enough = FEWEST * (1 - FEWEST / n_rows) * of_row
+        if few := too_few(self.columns, information, enough, noise * self._of_information):
+            raise NumericalError(f"{self.title.capitalize()}: {few}.")
 
-    def _largest_weight(self, e: FloatArray) -> FloatArray:
-        return np.minimum(e, self._largest_residual - e)
 
-    def _outcomes(self, table: StudyTable) -> FloatArray:
-        return read_times(self.exposure, self.outcome, table)[:, 1]
+def _fit_means(eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return means and weights of the rows of a party, with the intercept at which means and outcomes agree."""
+    n_outcomes = float(y.sum())
+    if not 0 < n_outcomes < len(y):
+        # The intercept is infinite, and the outcome of each row follows from the party.
+        return y, np.zeros(len(y))
 
-    def _exposure(self, table: StudyTable, n_rows: int) -> FloatArray:
-        time = self.exposure.scale(table) + 0.5
-        return np.where(time > 0, time, np.nan)
+    def excess(a: float) -> float:
+        return float(expit(a + eta).sum()) - n_outcomes
 
-    def _mean(self, eta: FloatArray, exposure: FloatArray) -> FloatArray:
-        expected = np.exp(np.clip(eta, -_FARTHEST_INTERCEPT, _FARTHEST_INTERCEPT)) * exposure
-        # Beyond 1 they approach 2, as fast as weights allow that change no faster than the means.
-        half = self._largest_residual / 2
-        return np.where(expected <= half, expected, 2 * half - half**2 / np.maximum(expected, half))
-
-    def _weight(self, means: FloatArray) -> FloatArray:
-        return np.minimum(means, self._largest_residual - means)
+    # At the ends, means are 0 or 1 in double precision, whatever the coefficients.
+    a = brentq(excess, -_FARTHEST_INTERCEPT - eta.max(), _FARTHEST_INTERCEPT - eta.min(), xtol=1e-13)
+    means = np.asarray(expit(a + eta))
+    return means, means * (1 - means)
