@@ -24,9 +24,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-import scipy.linalg
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import expit
 
 from .._typing import FloatArray
@@ -283,7 +282,7 @@ class _RegressionRound(Statistic):
             return float(self._mean(a + eta, exposure).sum()) - n_outcomes
 
         # At the ends, means are 0 or 1 in double precision, whatever the coefficients.
-        a = brentq(excess, -_FARTHEST_INTERCEPT - eta.max(), _FARTHEST_INTERCEPT - eta.min(), xtol=1e-13)
+        a = scipy.optimize.brentq(excess, -_FARTHEST_INTERCEPT - eta.max(), _FARTHEST_INTERCEPT - eta.min(), xtol=1e-13)
         means = self._mean(a + eta, exposure)
         return means, self._weight(means)
 

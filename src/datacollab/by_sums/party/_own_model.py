@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,10 @@ from ..._typing import FloatArray
 from ...agreement import Project, are_declared_alike
 from ...bundle import arrays_to_bytes, bytes_to_arrays
 from ...folder.party import Folder
-from ...own import MOST_OWN_ROWS, OwnModel, fit_own_model
 from ...sums import RidgeSums
+
+if TYPE_CHECKING:
+    from ...own import OwnModel
 
 _MEMBER = "own.safetensors"
 _AGAIN = "Run `datacollab party share` with the table once more: it makes one, and sends nothing new."
@@ -41,6 +43,9 @@ class OwnSample:
             self._join(X, target, other._drawn)
 
     def _join(self, X: FloatArray, target: NDArray[Any], drawn: FloatArray) -> None:
+        # Own models bring scikit-learn, which takes a second to load: joining a project needs none.
+        from ...own import MOST_OWN_ROWS
+
         drawn = np.append(self._drawn, drawn)
         # The rows with the smallest numbers so far: each row of the table is as likely to be kept as any other.
         kept = np.sort(np.argsort(drawn)[:MOST_OWN_ROWS])
@@ -53,6 +58,8 @@ def own_model_state(
     project: Project, statistic: RidgeSums, parts: Sequence[tuple[FloatArray, NDArray[Any]]]
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return facts and members of the own model's file; without a model, the facts say why there is none."""
+    from ...own import fit_own_model
+
     # The next version of the project may have another matrix, in which these rows are read wrongly.
     facts = {"project_digest": project.digest}
     if are_declared_alike(project.columns):
@@ -73,6 +80,8 @@ def own_model_state(
 
 def read_own_model(folder: Folder) -> tuple[OwnModel | None, str]:
     """Return the own model of the project, and an empty text; or None, and why there is none."""
+    from ...own import OwnModel
+
     file = folder.files.own
     missing = f"{file.name} is not there. {_AGAIN}"
     if not file.exists():

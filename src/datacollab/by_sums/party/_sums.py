@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from ..._typing import FloatArray
 from ...agreement import Anchor, Project, are_declared_alike, draw_expected_rows, sharing_sentences
-from ...anchor import anchor_fit, equal_rows
 from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError
 from ...folder.ledger import Ledger, LedgerEntry, joint_noise
@@ -489,6 +488,8 @@ class SumsAtParty(PartyWay):
         noise_before = joint_noise(earlier)
         reasons = _judge_number(project, name, len(rows), policy)
         if anchor is not None:
+            from ...anchor import equal_rows
+
             in_anchor = equal_rows(ledger.row_keys.fingerprints(anchor.rows), rows)
             reasons += judge_private_rows(name, in_anchor, len(anchor.rows), policy)
             reasons += _judge_anchor(folder, policy, anchor, common, own_rows)
@@ -743,6 +744,8 @@ def _judge_anchor(
     folder: Folder, policy: Policy, anchor: Anchor, common: ProjectMap | None, own_rows: AddedRows
 ) -> list[ExchangeError]:
     """Return the reasons against an anchor by which others could read single rows."""
+    from ...anchor import anchor_fit
+
     if common is None or not len(own_rows.hashed):
         return []
     kept = common.kept

@@ -1,6 +1,8 @@
 """A party's steps in its folder: share, install, predict, evaluate, explain; all but a share stays there."""
 
-from ...by_rows.party import FIGURES, NamedTargets, Prepared, ReleaseSummary, figure_text, limit_text, no_defence
+from typing import TYPE_CHECKING
+
+from ..._require import load_on_first_use
 from ...by_sums.party import (
     APART,
     TOGETHER,
@@ -27,6 +29,19 @@ from ...folder.party import (
 from ._assessment import assessment, find_measured, membership_rows
 from ._explain import Explained
 from ._party_folder import PartyFolder
+
+if TYPE_CHECKING:
+    from ...by_rows.party import FIGURES as FIGURES
+    from ...by_rows.party import NamedTargets as NamedTargets
+    from ...by_rows.party import Prepared as Prepared
+    from ...by_rows.party import ReleaseSummary as ReleaseSummary
+    from ...by_rows.party import figure_text as figure_text
+    from ...by_rows.party import limit_text as limit_text
+    from ...by_rows.party import no_defence as no_defence
+
+# Rows bring scikit-learn, which parties that share sums, and the first steps, do without.
+_OF_ROWS = ("FIGURES", "NamedTargets", "Prepared", "ReleaseSummary", "figure_text", "limit_text", "no_defence")
+__getattr__ = load_on_first_use(__name__, dict.fromkeys(_OF_ROWS, "datacollab.by_rows.party"))
 
 __all__ = ["APART", "FIGURES", "ROUND_FILE", "TOGETHER", "WORST_ROSTERS", "Explained", "NamedTargets", "PartyFolder"]
 __all__ += ["Policy", "Prepared", "PreparedSum", "ReleaseSummary", "SumsSummary", "Withdrawal", "assessment"]
