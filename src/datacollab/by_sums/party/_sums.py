@@ -73,7 +73,7 @@ from ._sums_summary import (
     message_bytes,
     still_alone,
 )
-from ._withdrawal import Withdrawal, read_withdrawal, withdrawal_to_bytes
+from ._withdrawal import Withdrawal, read_withdrawal, withdrawal_to_bytes, words_on_left
 
 _LEDGER_KEY = b"datacollab ledger key 1\n"
 """The text that a party's key signs for the key of its ledger, which is so the same for all its projects."""
@@ -779,7 +779,7 @@ def _leave_out_runs(
         # Without one of its parties a total is never made; all that are missing must have left, or one may come back.
         if gone and gone.keys() <= {*signed, *without}:
             void.add(entry.agreement)
-            sentences |= {name: _warn_of_left(name, signed.get(name)) for name in gone}
+            sentences |= {name: words_on_left(name, signed.get(name)) for name in gone}
     unused = [each.party for each in withdrawals if each not in used] + [each for each in without if each not in used]
     if unused:
         raise ExchangeError(
@@ -788,15 +788,3 @@ def _leave_out_runs(
             "again. Leave the withdrawal or the name out.",
         )
     return frozenset(void), list(sentences.values())
-
-
-def _warn_of_left(name: str, withdrawal: Withdrawal | None) -> str:
-    who = "gave no withdrawal"
-    if withdrawal is not None:
-        if not withdrawal.had_shared:
-            return f"Party {name} left an earlier run over these rows before it shared: no total of it can be made."
-        who = "says that it shared before it left"
-    return (
-        f"Party {name} left an earlier run over these rows and {who}. If its file arrived, the totals of both runs "
-        f"together tell what {name} added."
-    )

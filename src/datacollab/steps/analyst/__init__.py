@@ -9,22 +9,28 @@ from ...folder.analyst import ReceivedFile
 from ._analyst_folder import EFFECT_FILES, AnalystFolder, effect_of
 
 if TYPE_CHECKING:
-    from ...by_rows.analyst import MODEL_NAMES as MODEL_NAMES
-    from ...by_rows.analyst import MODELS as MODELS
-    from ...by_rows.analyst import SURVIVAL_MODELS as SURVIVAL_MODELS
-    from ...by_rows.analyst import Integration as Integration
-    from ...by_rows.analyst import Score as Score
-    from ...by_rows.analyst import anchor_concordance as anchor_concordance
-    from ...by_rows.analyst import make_integrator as make_integrator
-    from ...by_rows.analyst import make_model as make_model
-    from ...by_rows.analyst import receive_rows as receive_rows
+    from ...by_rows.analyst import (
+        MODEL_NAMES,
+        MODELS,
+        SURVIVAL_MODELS,
+        Integration,
+        Score,
+        anchor_concordance,
+        make_integrator,
+        make_model,
+        receive_rows,
+    )
 
 # Rows bring scikit-learn, which sums, and the first steps, do without.
-_OF_ROWS = ("MODELS", "MODEL_NAMES", "SURVIVAL_MODELS", "Integration", "Score", "anchor_concordance")
-_OF_ROWS += ("make_integrator", "make_model", "receive_rows")
+_OF_ROWS = ["MODELS", "MODEL_NAMES", "SURVIVAL_MODELS", "Integration", "Score", "anchor_concordance"]
+_OF_ROWS += ["make_integrator", "make_model", "receive_rows"]
 __getattr__ = load_on_first_use(__name__, dict.fromkeys(_OF_ROWS, "datacollab.by_rows.analyst"))
 
 __all__ = ["EFFECT_FILES", "MODELS", "MODEL_NAMES", "ROUND_FILE", "STUDY_FILES", "SURVIVAL_MODELS", "AnalystFolder"]
 __all__ += ["Integration", "ReceivedFile", "Score", "SumsFacts", "SumsIntegration", "anchor_concordance"]
 __all__ += ["effect_of", "make_integrator", "make_model", "model_to_bytes", "read_sums_facts", "receive_rows"]
 __all__ += ["receive_sums"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -31,16 +31,10 @@ from ._explain import Explained
 from ._party_folder import PartyFolder
 
 if TYPE_CHECKING:
-    from ...by_rows.party import FIGURES as FIGURES
-    from ...by_rows.party import NamedTargets as NamedTargets
-    from ...by_rows.party import Prepared as Prepared
-    from ...by_rows.party import ReleaseSummary as ReleaseSummary
-    from ...by_rows.party import figure_text as figure_text
-    from ...by_rows.party import limit_text as limit_text
-    from ...by_rows.party import no_defence as no_defence
+    from ...by_rows.party import FIGURES, NamedTargets, Prepared, ReleaseSummary, figure_text, limit_text, no_defence
 
 # Rows bring scikit-learn, which parties that share sums, and the first steps, do without.
-_OF_ROWS = ("FIGURES", "NamedTargets", "Prepared", "ReleaseSummary", "figure_text", "limit_text", "no_defence")
+_OF_ROWS = ["FIGURES", "NamedTargets", "Prepared", "ReleaseSummary", "figure_text", "limit_text", "no_defence"]
 __getattr__ = load_on_first_use(__name__, dict.fromkeys(_OF_ROWS, "datacollab.by_rows.party"))
 
 __all__ = ["APART", "FIGURES", "ROUND_FILE", "TOGETHER", "WORST_ROSTERS", "Explained", "NamedTargets", "PartyFolder"]
@@ -48,3 +42,7 @@ __all__ += ["Policy", "Prepared", "PreparedSum", "ReleaseSummary", "SumsSummary"
 __all__ += ["deadline_passed", "default_policy_text", "figure_text", "find_measured", "has_forgotten"]
 __all__ += ["last_share", "limit_text", "load_policy", "make_mask_key", "membership_rows", "message_bytes"]
 __all__ += ["no_defence", "public_key_text", "read_model", "read_withdrawal", "withdrawal_to_bytes"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
