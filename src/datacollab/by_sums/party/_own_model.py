@@ -58,12 +58,12 @@ def own_model_state(
     project: Project, statistic: RidgeSums, parts: Sequence[tuple[FloatArray, NDArray[Any]]]
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return facts and members of the own model's file; without a model, the facts say why there is none."""
-    from ...own import fit_own_model
-
     # The next version of the project may have another matrix, in which these rows are read wrongly.
     facts = {"project_digest": project.digest}
     if are_declared_alike(project.columns):
         return facts | {"reason": "Columns are all alike, as pixels are: one would cost accuracy."}, {}
+    from ...own import fit_own_model
+
     try:
         own = fit_own_model(statistic, *parts)
         if own is not None:
@@ -80,8 +80,6 @@ def own_model_state(
 
 def read_own_model(folder: Folder) -> tuple[OwnModel | None, str]:
     """Return the own model of the project, and an empty text; or None, and why there is none."""
-    from ...own import OwnModel
-
     file = folder.files.own
     missing = f"{file.name} is not there. {_AGAIN}"
     if not file.exists():
@@ -92,5 +90,7 @@ def read_own_model(folder: Folder) -> tuple[OwnModel | None, str]:
         return None, missing
     if _MEMBER not in kept.members:
         return None, str(kept.facts["reason"])
+    from ...own import OwnModel
+
     arrays = bytes_to_arrays(kept.members[_MEMBER], what="the own model")
     return OwnModel(kept.facts["is_forest"], arrays.pop("columns", None), kept.facts["n_own"], **arrays), ""
