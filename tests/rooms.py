@@ -184,7 +184,7 @@ WINGS_MAY_IMPORT = {
 ROOMS = LIBRARY | RISK | CHOICE | AGREEMENT | FOLDER | BY_SUMS | BY_ROWS | STEPS | LOOK | REMOTE | DESK | CLI
 EVERYWHERE = {
     *("errors", "_by_name", "_coefficients", "_encoder", "_entries", "_frames", "_validation", "_notebooks"),
-    *("_notices", "_require", "_threads", "_typing", "_version"),
+    *("_constraints", "_notices", "_require", "_threads", "_typing", "_version"),
 }
 """Modules that every room may import."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ._require import load_on_first_use
 from ._version import __version__ as __version__
 
 _NAMES = {
@@ -41,7 +42,7 @@ _NAMES = {
 }
 """The everyday names by the rooms that they are in, in the order of the protocol."""
 
-_HOME = {name: room for room, names in _NAMES.items() for name in names}
+_HOME = {name: f".{room}" for room, names in _NAMES.items() for name in names}
 _ROOMS = ("datasets", "errors", "testing")
 
 __all__ = ["__version__", *_ROOMS, *_HOME]
@@ -90,13 +91,14 @@ if TYPE_CHECKING:
     from .sums import SumsPlan as SumsPlan
 
 
+# Rooms bring scikit-learn and scipy, which take a second to import; most commands need neither.
+_load = load_on_first_use(__name__, _HOME)
+
+
 def __getattr__(name: str) -> Any:
-    # Rooms bring scikit-learn and scipy, which take a second to import; most commands need neither.
     if name in _ROOMS:
         return importlib.import_module(f".{name}", __name__)
-    if name in _HOME:
-        return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _load(name)
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""Integration methods and obfuscators by name: from these tables commands, pages and experiments take them."""
+"""Integration methods, models and obfuscators by name: from these tables commands, pages and experiments take them."""
 
 from __future__ import annotations
 
@@ -68,6 +68,11 @@ AUTO = "auto"
 """Left to the analyst's own choice, by rows left out."""
 NAMES = (AUTO, *METHODS)
 """The names of methods that commands and pages take."""
+
+MODELS = (AUTO, "random-forest", "gradient-boosting", "linear", "perceptron")
+SURVIVAL_MODELS = (AUTO, "cox", "survival-forest")
+MODEL_NAMES = tuple(dict.fromkeys((*MODELS, *SURVIVAL_MODELS)))
+"""The names of models that an analyst trains on shared rows: by default, of times to an event, and of either."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Checks that rooms share, the source of their secrets, and the only door to scikit-learn's private validation."""
+"""Checks that rooms share, and the source of their secrets."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.utils._param_validation import HasMethods, Hidden, Interval, StrOptions
 
 from ._frames import are_missing, plain_column
 from ._require import require
 from ._typing import Array, FloatArray, PartyName
 from .errors import AgreementError, RepresentationError
 
-__all__ = ["Array", "FloatArray", "HasMethods", "Hidden", "Interval", "PartyName", "StrOptions", "array_library"]
-__all__ += ["array_namespace"]
+__all__ = ["Array", "FloatArray", "PartyName", "array_library", "array_namespace"]
 __all__ += ["check_parties", "check_representation", "check_single_targets", "count_missing"]
 __all__ += ["fresh_generator", "name_parties", "require", "to_numpy"]
 

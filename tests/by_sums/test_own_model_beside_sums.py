@@ -103,7 +103,7 @@ def test_a_model_that_cannot_be_made_stops_no_share(tmp_path, monkeypatch):
     def failing(*given):
         raise RuntimeError("a row of somebody")
 
-    monkeypatch.setattr("datacollab.by_sums.party._own_model.fit_own_model", failing)
+    monkeypatch.setattr("datacollab.own.fit_own_model", failing)
     world = new_sums_world(tmp_path, parties=PARTIES)
     world.analyst.add(world.share_all())
     world.analyst.integrate()

@@ -20,6 +20,7 @@ from datacollab import __version__, cli
 from datacollab.cli._app import add_plugins
 from datacollab.cli.kit import group, shown_progress
 from playing import app, commands_below, run
+from sums_world import rows_of
 
 PROGRAM = typer.main.get_command(app)
 BELOW = {" ".join(path): each for path, each in commands_below(PROGRAM)}
@@ -71,6 +72,46 @@ def test_the_program_lists_its_commands_loads_nothing_heavy_and_leaves_no_core_d
     assert (told.returncode, told.stderr) == (0, "[] (0, 0)\n")
     for command in ("demo", "data", "anchor"):
         assert f"\n  {command} " in told.stdout
+
+
+RUNNING = """
+import contextlib, io, sys, typer
+from datacollab.cli._app import app
+program = typer.main.get_command(app)
+for line in sys.stdin:
+    with contextlib.redirect_stdout(io.StringIO()):
+        code = program.main(line.split(), standalone_mode=False)
+    heavy = {"sklearn", "scipy.stats", "matplotlib"} & {*sys.modules}
+    print(line.strip(), code or 0, sorted(heavy))
+"""
+"""Runs each line as a command, and says which of the large packages are loaded by then."""
+QUICK = """
+keys new clinic north south east analyst
+keys mask -C north
+keys show -C north
+keys public -o north.key -C north
+project new wards --like public.csv --target ill --purpose Beds --analyst analyst/public.key PARTIES -C clinic -o p.toml
+project show p.toml
+project verify p.toml
+project revise p.toml -C clinic
+party join p.toml -C north
+analyst init p.toml --owner clinic/public.key -C analyst
+analyst status -C analyst
+log show -C north
+remote add carried carrier -C north
+remote status -C north
+""".replace("PARTIES", " ".join(f"--party {name}={name}/public.key" for name in ("north", "south", "east")))
+
+
+def test_commands_that_compute_nothing_load_neither_scikit_learn_nor_statistics(tmp_path):
+    """These packages take some three seconds to load, and everybody would wait for them at each step of an exchange."""
+    rows_of(200, 1).to_csv(tmp_path / "public.csv", index=False)
+    (tmp_path / "carrier").mkdir()
+    lines = QUICK.strip()
+    told = subprocess.run(
+        [sys.executable, "-c", RUNNING], input=lines, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert told.stdout.splitlines() == [f"{line} 0 []" for line in lines.splitlines()]
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ code = asked.recv(1)
 sys.exit(code[0] if code else 137)
 """
 LOADED = ("cli", "own", "party", "analyst", "risk.audit", "steps.party", "steps.analyst", "effects")
+LOADED += ("by_rows.party", "by_rows.analyst")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 
+import datacollab.by_rows.party  # noqa: F401 - with all that either way takes, so that no child loads it anew
 from datacollab.steps.party import PartyFolder
 
 

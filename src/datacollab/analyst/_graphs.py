@@ -13,8 +13,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.neighbors import NearestNeighbors
 
+from .._constraints import Interval, StrOptions
 from .._frames import are_missing, plain_column
-from .._validation import FloatArray, Interval, PartyName, StrOptions, check_single_targets, require
+from .._validation import FloatArray, PartyName, check_single_targets, require
 from ..errors import AgreementError, NumericalError
 
 Targets = NDArray[Any] | list[NDArray[Any]]

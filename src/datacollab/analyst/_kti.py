@@ -18,8 +18,9 @@ from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._constraints import Interval, StrOptions
 from .._typing import USUAL
-from .._validation import Array, FloatArray, Interval, PartyName, StrOptions, array_library, name_parties, to_numpy
+from .._validation import Array, FloatArray, PartyName, array_library, name_parties, to_numpy
 from ..errors import (
     IncompressibleKernelError,
     NotConvergedError,

@@ -20,7 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
-from .._validation import FloatArray, HasMethods, Interval, PartyName, StrOptions
+from .._constraints import HasMethods, Interval, StrOptions
+from .._validation import FloatArray, PartyName
 from ..errors import NumericalError
 from ..linalg import (
     Kernel,

@@ -16,19 +16,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from .._constraints import HasMethods, Interval, StrOptions
 from .._threads import one_thread_if_small
 from .._typing import USUAL, DefaultNumber
-from .._validation import (
-    FloatArray,
-    HasMethods,
-    Interval,
-    PartyName,
-    StrOptions,
-    array_namespace,
-    check_parties,
-    name_parties,
-    to_numpy,
-)
+from .._validation import FloatArray, PartyName, array_namespace, check_parties, name_parties, to_numpy
 from ..errors import AgreementError, NumericalError, RepresentationError, SinglePartyWarning, UnknownPartyError
 from ..linalg import (
     ColumnSpace,

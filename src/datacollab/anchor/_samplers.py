@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
 
+from .._constraints import Interval, StrOptions
 from .._encoder import TableEncoder
 from .._frames import has_numbers_alone, plain_table
-from .._validation import FloatArray, Interval, StrOptions
+from .._validation import FloatArray
 from ..errors import AgreementError, AnchorError
 from ._sources import as_given, check_table, check_target, drawing_generator, encode_classes, split_equally
 

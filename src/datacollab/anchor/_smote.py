@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import NearestNeighbors
 
+from .._constraints import Interval, StrOptions
 from .._encoder import TableEncoder
 from .._frames import rows_among
-from .._validation import FloatArray, Interval, StrOptions
+from .._validation import FloatArray
 from ..errors import AnchorError
 from ._samplers import AnchorSampler
 from ._sources import as_numbers, check_target, distinct_rows, encode_classes, split_equally

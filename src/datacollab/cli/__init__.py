@@ -9,12 +9,16 @@ import contextlib
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .._require import load_on_first_use
 
 if TYPE_CHECKING:
     from ._app import app as app
 
 __all__ = ["app", "main"]
+
+__getattr__ = load_on_first_use(__name__, {"app": "._app"})
 
 INSTALL = "pip install 'datacollab[cli]'"
 
@@ -42,15 +46,6 @@ def main() -> None:
             message = "The command was not understood; standard error says why."
             sys.stdout.write(json.dumps({"error": {"code": "USAGE", "message": message}}, indent=2) + "\n")
         raise
-
-
-def __getattr__(name: str) -> Any:
-    """Load the commands, as ``app``, when they are asked for."""
-    if name != "app":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from ._app import app
-
-    return app
 
 
 def _without_commands(reason: str) -> str | None:

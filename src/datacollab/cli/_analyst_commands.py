@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -14,8 +14,6 @@ from ..steps.analyst import (
     ROUND_FILE,
     STUDY_FILES,
     AnalystFolder,
-    Integration,
-    Score,
     SumsIntegration,
     effect_of,
 )
@@ -23,6 +21,9 @@ from ._command import WorkFolder, load_key, sending
 from ._output import Report, show_rows
 from ._progress import shown_progress
 from ._remote_commands import follow_rounds
+
+if TYPE_CHECKING:
+    from ..steps.analyst import Integration, Score
 
 _MOST_SHOWN = 5
 """Candidates in the table; --json has all."""
@@ -88,7 +89,7 @@ def integrate(
             **options,
         )
     report.facts |= result.facts()
-    if not isinstance(result, Integration):
+    if isinstance(result, SumsIntegration):
         _show_sums(result, folder.path, report)
         return
     _show(result, report)

@@ -8,19 +8,22 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ..agreement import Project, load_project, project_changes
 from ..errors import ExchangeError
 from ..folder.step_table import SIDES, STEPS, score_rows
-from ..steps.party import ROUND_FILE, Explained, PartyFolder, ReleaseSummary, SumsSummary, assessment, deadline_passed
+from ..steps.party import ROUND_FILE, Explained, PartyFolder, SumsSummary, assessment, deadline_passed
 from ..table import Query, column_questions, is_same_file, table_batches, unknown_levels
 from ._command import WorkFolder, at_terminal, load_key, says_yes, sending
 from ._output import Report, list_names, make_private_file, show_adjusted, show_rows
 from ._progress import shown_progress
 from ._remote_commands import follow_rounds
+
+if TYPE_CHECKING:
+    from ..steps.party import ReleaseSummary
 
 _MOST_SHOWN = 10
 """Columns in the list of `explain`; the file and --json have all."""

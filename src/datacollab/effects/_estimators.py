@@ -17,7 +17,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._validation import FloatArray, Interval
+from .._constraints import Interval
+from .._validation import FloatArray
 from ..errors import EffectError
 
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]

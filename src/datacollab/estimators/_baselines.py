@@ -21,9 +21,10 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from .._by_name import takes_numbers_alone
+from .._constraints import HasMethods
 from .._encoder import TableEncoder
 from .._frames import has_numbers_alone, plain_column, plain_table
-from .._validation import FloatArray, HasMethods, PartyName, check_single_targets
+from .._validation import FloatArray, PartyName, check_single_targets
 from ..errors import AgreementError, UnknownPartyError
 from ..model import probabilities_of
 from ..survival import SurvivalModel, concordance_index

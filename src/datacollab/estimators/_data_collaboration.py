@@ -24,9 +24,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from .._constraints import HasMethods, Interval, StrOptions
 from .._frames import are_missing, plain_column, spelt_otherwise
 from .._typing import DefaultNumber
-from .._validation import FloatArray, HasMethods, Interval, PartyName, StrOptions, check_single_targets, count_missing
+from .._validation import FloatArray, PartyName, check_single_targets, count_missing
 from ..analyst import LTI, Analyst, AnchorScaled, BaseIntegrator, Clustering, cluster, integrate
 from ..errors import AgreementError, FewEventsWarning, HeavyTailWarning, SmallClassWarning
 from ..own import CombinedModel, fit_own_model

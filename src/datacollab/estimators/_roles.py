@@ -30,10 +30,11 @@ from sklearn.utils._tags import get_tags
 from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, validate_data
 
 from .._by_name import takes_numbers_alone
+from .._constraints import HasMethods, StrOptions
 from .._encoder import TableEncoder
 from .._frames import has_numbers_alone, plain_column, plain_table
 from .._typing import DefaultNumber
-from .._validation import FloatArray, HasMethods, PartyName, StrOptions, count_missing
+from .._validation import FloatArray, PartyName, count_missing
 from ..analyst import KTI, Analyst, BaseIntegrator, Collaboration
 from ..errors import AnchorError, RepeatableSecretWarning, SmallClassWarning, UnknownPartyError, UnsendableWarning
 from ..model import PartyModel

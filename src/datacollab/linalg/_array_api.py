@@ -124,6 +124,11 @@ def add_wide_product(C: Array, A: Array, B: Array, factor: float = 1.0) -> None:
         C += factor * (A.T @ B)
 
 
+def slices(n: int, size: int) -> list[slice]:
+    """Return slices of at most ``size`` places, one after the other, over ``n`` places."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
 def _gemm_of(C: FloatArray) -> Any:
     return sgemm if C.dtype == np.float32 else dgemm
 
@@ -134,7 +139,7 @@ def _pieces(A: FloatArray, n_columns: int) -> list[slice]:
         return []
     most = _SMALL_PRODUCT if _has_small_kernels() else _COPIED_PRODUCT
     height = max(64, most // (A.shape[1] * n_columns) // 32 * 32)
-    return [slice(start, start + height) for start in range(0, len(A), height)]
+    return slices(len(A), height)
 
 
 @functools.cache

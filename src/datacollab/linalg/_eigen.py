@@ -16,10 +16,9 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg.blas import dsymv
-from sklearn.utils import gen_batches
 
 from .._validation import Array, FloatArray, array_namespace, to_numpy
-from ._array_api import column_norms, hstack, like, zeros
+from ._array_api import column_norms, hstack, like, slices, zeros
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +70,7 @@ def smallest_eigenpairs_centred(M: FloatArray, k: int) -> tuple[FloatArray, Floa
 def _bound_of_lower(M: FloatArray) -> float:
     """Return the largest absolute row sum of ``M``, or a little more; no eigenvalue exceeds it."""
     sums = np.zeros(M.shape[0])
-    for columns in gen_batches(M.shape[0], _BLOCK):
+    for columns in slices(M.shape[0], _BLOCK):
         panel = np.abs(M[columns.start :, columns])
         width = panel.shape[1]
         panel[:width] = np.tril(panel[:width])
@@ -187,7 +186,7 @@ def leading_singular_of_blocks(blocks: Sequence[FloatArray], k: int) -> tuple[Fl
     """
     n = len(blocks[0])
     m = sum(block.shape[1] for block in blocks)
-    parts = list(gen_batches(n, _TALL))
+    parts = slices(n, _TALL)
     R = np.empty((0, m))
     for rows in parts:
         together = np.vstack([R, np.hstack([block[rows] for block in blocks])])
@@ -347,7 +346,7 @@ class _Basis:
         m = coordinates.shape[1]
         factors = like(np.ascontiguousarray(coordinates.T), self._columns)
         # In place but for some rows at a time.
-        for rows in gen_batches(self._columns.shape[1], _ROWS):
+        for rows in slices(self._columns.shape[1], _ROWS):
             self._columns[:m, rows] = factors @ self._columns[: self.size, rows]
             self._images[:m, rows] = factors @ self._images[: self.size, rows]
         self._restricted[:m, :m] = np.diag(values)

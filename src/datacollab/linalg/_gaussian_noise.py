@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 from scipy.special import log_ndtr
 
 from .._typing import FloatArray
@@ -83,7 +83,9 @@ def gaussian_sigma(epsilon: float, delta: float) -> float:
     while gaussian_delta(high, epsilon) > delta:
         high *= 2
     # The root may lie on either side by rounding; a promise must hold, so the noise is raised until it does.
-    sigma = float(brentq(lambda s: gaussian_delta(s, epsilon) - delta, low, high, xtol=1e-14 * high, rtol=1e-14))
+    sigma = float(
+        scipy.optimize.brentq(lambda s: gaussian_delta(s, epsilon) - delta, low, high, xtol=1e-14 * high, rtol=1e-14)
+    )
     while gaussian_delta(sigma, epsilon) > delta:
         sigma *= 1 + 1e-12
     return sigma
@@ -96,4 +98,6 @@ def gaussian_epsilon(sigma: float, delta: float) -> float:
     high = 1.0
     while gaussian_delta(sigma, high) > delta:
         high *= 2
-    return float(brentq(lambda e: gaussian_delta(sigma, e) - delta, 0.0, high, xtol=1e-12 * high, rtol=1e-12))
+    return float(
+        scipy.optimize.brentq(lambda e: gaussian_delta(sigma, e) - delta, 0.0, high, xtol=1e-12 * high, rtol=1e-12)
+    )

@@ -23,9 +23,9 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
-from sklearn.utils import gen_batches
 
 from .._typing import FloatArray
+from ._array_api import slices
 
 _BLOCK = 256
 
@@ -76,7 +76,7 @@ def ridge_with_intercept(gram: FloatArray, alpha: float, T: FloatArray) -> tuple
 
 def add_to_lower(M: FloatArray, S: FloatArray, factor: float) -> None:
     """Add ``factor * S`` to the lower triangle of ``M``, in place, by column blocks."""
-    for columns in gen_batches(M.shape[0], _BLOCK):
+    for columns in slices(M.shape[0], _BLOCK):
         M[columns.start :, columns] += factor * S[columns.start :, columns]
 
 

@@ -23,13 +23,11 @@ from math import prod
 from typing import Any, Self
 
 import numpy as np
+import scipy
 from numpy.typing import DTypeLike, NDArray
-from scipy.spatial.distance import pdist
-from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.utils import gen_batches
 
 from .._validation import Array, FloatArray, array_library, array_namespace
-from ._array_api import ARRAY_KERNELS, cast, exp_of_nonpositive, hstack, zeros
+from ._array_api import ARRAY_KERNELS, cast, exp_of_nonpositive, hstack, slices, zeros
 
 _FAR = 8.0
 """Largest gamma * |a|^2 at which float32 holds the exponent of the RBF kernel well enough."""
@@ -81,13 +79,16 @@ class Kernel:
             if diagonal := getattr(self.metric, "diag", None):
                 return np.asarray(diagonal(A), dtype=np.float64)
             return np.asarray([self.metric(row, row, **self.parameters) for row in A], dtype=np.float64)
-        return np.concatenate([self.gram(A[rows]).diagonal() for rows in gen_batches(A.shape[0], _DIAGONAL_ROWS)])
+        return np.concatenate([self.gram(A[rows]).diagonal() for rows in slices(A.shape[0], _DIAGONAL_ROWS)])
 
     def _centre(self, X: FloatArray, A: FloatArray) -> FloatArray:
         # |x|^2 + |a|^2 - 2 x.a cancels badly far from the origin; distances do not depend on the origin.
         return X - A.mean(axis=0) if self.metric == "rbf" else X
 
     def _evaluate(self, X: FloatArray, Y: FloatArray | None) -> FloatArray:
+        # Scikit-learn takes a second to load, and most commands evaluate no kernel.
+        from sklearn.metrics.pairwise import pairwise_kernels
+
         named = isinstance(self.metric, str)
         values = pairwise_kernels(X, Y, metric=self.metric, filter_params=named, **self.parameters)
         return np.asarray(values, dtype=np.float64)
@@ -121,7 +122,7 @@ def median_gamma(A: FloatArray, metric: str | Callable[..., Any] = "rbf") -> flo
     """
     if A.shape[0] > MEDIAN_ROWS:
         A = A[np.random.default_rng(0).choice(A.shape[0], size=MEDIAN_ROWS, replace=False)]
-    distances = pdist(A, "cityblock" if metric == "laplacian" else "sqeuclidean")
+    distances = scipy.spatial.distance.pdist(A, "cityblock" if metric == "laplacian" else "sqeuclidean")
     median = float(np.median(distances, overwrite_input=True))
     return 1.0 / median if median > 0 else np.inf
 
@@ -167,7 +168,7 @@ class KernelBlocks:
             yield from (self.block(*place) for place in places)
             return
         for (rows, columns), out in zip(places, _in_one_piece(places, self.dtype), strict=True):
-            for part in gen_batches(len(out), _ROWS):
+            for part in slices(len(out), _ROWS):
                 out[part] = self.block(slice(rows.start + part.start, rows.start + part.stop), columns)
             yield out
 
@@ -175,7 +176,7 @@ class KernelBlocks:
         """Return the lower triangle as square tiles: rows, columns, values."""
         size = _TILE if isinstance(self._A, np.ndarray) else _DEVICE_TILE
         # The upper triangle is the transpose, and would double memory and time.
-        edges = list(gen_batches(self.n_rows, size))
+        edges = slices(self.n_rows, size)
         places = [(rows, columns) for i, rows in enumerate(edges) for columns in edges[: i + 1]]
         return [(*place, tile) for place, tile in zip(places, self.each(places), strict=True)]
 
@@ -238,7 +239,7 @@ def _by_kernel_blocks(X: Array, A: Array, coefficients: Array, kernel: Kernel) -
     n_rows = X.shape[0]
     result = zeros((n_rows, coefficients.shape[1]), A)
     height = max(1, (_KERNEL_ENTRIES if array_library(A) is None else _DEVICE_ENTRIES) // A.shape[0])
-    for block in gen_batches(n_rows, height):
+    for block in slices(n_rows, height):
         result[block, :] = kernel.between(X[block, :], A) @ coefficients
     return result
 

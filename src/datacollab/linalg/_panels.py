@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from sklearn.utils import gen_batches
 
 from .._validation import Array, array_namespace
 from ._array_api import (
@@ -22,6 +21,7 @@ from ._array_api import (
     inverse_cholesky,
     like,
     matching,
+    slices,
     subtract_product,
     times_upper,
 )
@@ -81,7 +81,7 @@ class PanelCholesky:
 def panel_cholesky(blocks: KernelBlocks, alpha: float) -> PanelCholesky:
     r"""Factorise :math:`\Sigma + \lambda I` in the precision of the blocks; LinAlgError if it is not definite there."""
     n = blocks.n_rows
-    places = [(slice(columns.start, n), columns) for columns in gen_batches(n, _WIDTH)]
+    places = [(slice(columns.start, n), columns) for columns in slices(n, _WIDTH)]
     panels: list[Array] = []
     for (rows, _), panel in zip(places, blocks.each(places), strict=True):
         start = rows.start

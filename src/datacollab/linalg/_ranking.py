@@ -7,10 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
-from scipy.stats import rankdata
-from sklearn.metrics import average_precision_score, brier_score_loss
 
 from .._entries import positive_class
 from .._frames import are_missing
@@ -45,6 +44,9 @@ def ranking_figures(target: NDArray[np.bool_], probabilities: FloatArray, find: 
     "n_found" of "n_positive" are found, among "n_called" rows; "reached" is the interval of the share of new rows of
     the class that are found.  Figures that no rows, or rows of one class, give are None.
     """
+    # Scikit-learn takes a second to load, and most commands compute no figures.
+    from sklearn.metrics import average_precision_score, brier_score_loss
+
     figures: dict[str, Any] = dict.fromkeys(
         ("prevalence", "expected", "brier", "brier_baseline", "top", "auc", "auc_interval", "average_precision")
     )
@@ -222,9 +224,9 @@ def auc_difference(
 
 def _placements(target: NDArray[np.bool_], scores: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return for each row of either class the share of the other's rows that it is ranked rightly against."""
-    ranks = rankdata(scores)
-    above = (ranks[target] - rankdata(scores[target])) / (~target).sum()
-    return above, 1 - (ranks[~target] - rankdata(scores[~target])) / target.sum()
+    ranks = scipy.stats.rankdata(scores)
+    above = (ranks[target] - scipy.stats.rankdata(scores[target])) / (~target).sum()
+    return above, 1 - (ranks[~target] - scipy.stats.rankdata(scores[~target])) / target.sum()
 
 
 def _welch(*groups: FloatArray) -> tuple[float, float]:

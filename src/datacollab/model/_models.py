@@ -20,7 +20,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
 
-from .._validation import FloatArray, Interval, StrOptions
+from .._constraints import Interval, StrOptions
+from .._validation import FloatArray
 from ..linalg import Kernel, ridge_path_of_features
 from ._refusals import FittedAlready, estimator_kind
 

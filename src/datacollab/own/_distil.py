@@ -15,7 +15,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from .._validation import FloatArray, Interval, PartyName
+from .._constraints import Interval
+from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, AnchorError
 from ..linalg import Kernel, full_ridge_path, median_gamma, ridge_with_intercept
 from ..model import AnchorPredictions, probabilities_of

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from .._validation import FloatArray, Interval, StrOptions
+from .._constraints import Interval, StrOptions
+from .._validation import FloatArray
 from ..errors import ObfuscationError, SuppressedRowsWarning
 from ..linalg import SMALLEST_DELTA, gaussian_sigma
 from ..targets import TargetKind, target_kind

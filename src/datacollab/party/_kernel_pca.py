@@ -12,9 +12,10 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.decomposition import KernelPCA
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._constraints import Interval, StrOptions
 from .._notebooks import FittedUnseen
 from .._typing import DefaultNumber
-from .._validation import FloatArray, Interval, StrOptions
+from .._validation import FloatArray
 from ..errors import ObfuscationError
 
 

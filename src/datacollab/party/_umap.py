@@ -13,8 +13,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._constraints import Interval, StrOptions
 from .._notebooks import FittedUnseen
-from .._validation import FloatArray, Interval, StrOptions, require
+from .._validation import FloatArray, require
 from ..errors import ObfuscationError
 
 METRICS = ("correlation", "cosine", "euclidean")

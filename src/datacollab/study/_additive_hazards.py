@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import scipy.linalg
-from scipy import stats
+import scipy
 
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
@@ -263,14 +262,14 @@ class AdditiveHazards(Statistic):
             freedom = np.minimum(2 * (variance / of_variance) ** 2, 1e9)
         unit = 1 / (self.time.high * coefficient_widths(self.columns))
         errors = unit * np.sqrt(variance)
-        half = stats.t.ppf(0.975, freedom) * errors
+        half = scipy.stats.t.ppf(0.975, freedom) * errors
         return AdditiveHazardsResult(
             names=self.names,
             coefficients=unit * beta,
             errors=errors,
             low=unit * beta - half,
             high=unit * beta + half,
-            p_values=2 * stats.t.sf(np.abs(unit * beta) / errors, freedom),
+            p_values=2 * scipy.stats.t.sf(np.abs(unit * beta) / errors, freedom),
             n_rows=n_rows,
             n_events=n_events,
             noise_of_rows=of_count,

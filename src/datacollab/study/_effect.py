@@ -39,8 +39,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
@@ -518,8 +518,8 @@ def _coefficients(products: FloatArray) -> FloatArray:
 
 def _interval(value: float, error: float) -> tuple[float, float, float, float, float]:
     """Return value, error, 95 % interval and p by Student's distribution, with one degree less than groups."""
-    half = float(stats.t.ppf(0.975, _N_GROUPS - 1)) * error
-    p = float(2 * stats.t.sf(abs(value) / error, _N_GROUPS - 1)) if error else math.nan
+    half = float(scipy.stats.t.ppf(0.975, _N_GROUPS - 1)) * error
+    p = float(2 * scipy.stats.t.sf(abs(value) / error, _N_GROUPS - 1)) if error else math.nan
     return value, error, value - half, value + half, p
 
 

@@ -43,8 +43,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
+import scipy.optimize
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from .._typing import FloatArray
 from ..errors import AgreementError
@@ -368,7 +368,7 @@ def _balance(expect: Callable[[FloatArray], FloatArray], log_expected: FloatArra
 
     low = -_FARTHEST_BASELINE - float(log_expected.max())
     high = _FARTHEST_BASELINE - float(log_expected.min())
-    a = brentq(lambda a: float(expect(shift(a)).sum()), low, high, xtol=1e-13)
+    a = scipy.optimize.brentq(lambda a: float(expect(shift(a)).sum()), low, high, xtol=1e-13)
     u = shift(a)
     return expect(u), u
 

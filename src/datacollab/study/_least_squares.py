@@ -28,8 +28,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
-import scipy.linalg
-from scipy import stats
+import scipy
 
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
@@ -409,9 +408,9 @@ class LeastSquares(Statistic):
             covariance = _exchange_noise(covariance / kept, noise_in_groups / kept, variance * inverse, noise_in_beta)
         unit = self.outcome.width / coefficient_widths(self.columns)
         errors = unit * np.sqrt(np.diag(covariance))
-        half = stats.t.ppf(0.975, df) * errors
+        half = scipy.stats.t.ppf(0.975, df) * errors
         with np.errstate(divide="ignore", invalid="ignore"):
-            p_values = 2 * stats.t.sf(np.abs(unit * beta) / errors, df)
+            p_values = 2 * scipy.stats.t.sf(np.abs(unit * beta) / errors, df)
         return LeastSquaresResult(
             names=self.names,
             coefficients=unit * beta,

@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from .._coefficients import INTERCEPT, coefficients_fault
 from .._typing import FloatArray
@@ -64,7 +64,7 @@ _STEPS = 1000
 _N_EVEN = 20
 # Two shares of rows do not tell both the mean and the variance of predictions.
 _FEWEST_PARTS = 3
-_Z = float(stats.norm.ppf(0.975))
+_Z = float(special.ndtri(0.975))
 _HEADS = ("figure", "prediction", "rows", "predicted", "value", "low", "high", "all treated")
 
 _Interval = tuple[float, float, float]

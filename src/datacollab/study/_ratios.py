@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.linalg
-from scipy import stats
+import scipy
 
 from .._typing import FloatArray
 from ..sums._statistic import ResultTable, StatisticResult
@@ -69,11 +68,11 @@ class RatioResult(StatisticResult):
     @property
     def pvalues(self) -> FloatArray:
         """Return the p values of no effect, by Wald, shape (n_coefficients,)."""
-        return np.asarray(2 * stats.norm.sf(np.abs(self.params) / self.bse))
+        return np.asarray(2 * scipy.stats.norm.sf(np.abs(self.params) / self.bse))
 
     def conf_int(self, alpha: float = 0.05) -> FloatArray:
         """Return the ends of intervals of `params`, shape (n_coefficients, 2)."""
-        half = stats.norm.isf(alpha / 2) * self.bse
+        half = scipy.stats.norm.isf(alpha / 2) * self.bse
         return np.column_stack([self.params - half, self.params + half])
 
     def to_frame(self) -> Any:
@@ -115,5 +114,5 @@ def try_columns(
         start = own.stop
         chi_square = float(params[own] @ scipy.linalg.solve(covariance[own, own], params[own], assume_a="pos"))
         df = own.stop - own.start
-        tests[column.name] = (chi_square, df, float(stats.chi2.sf(chi_square, df)))
+        tests[column.name] = (chi_square, df, float(scipy.stats.chi2.sf(chi_square, df)))
     return tests

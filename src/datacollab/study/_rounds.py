@@ -24,9 +24,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import scipy.linalg
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import expit
 
 from .._typing import FloatArray
@@ -523,6 +522,6 @@ def _fit_means(eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         return float(expit(a + eta).sum()) - n_outcomes
 
     # At the ends, means are 0 or 1 in double precision, whatever the coefficients.
-    a = brentq(excess, -_FARTHEST_INTERCEPT - eta.max(), _FARTHEST_INTERCEPT - eta.min(), xtol=1e-13)
+    a = scipy.optimize.brentq(excess, -_FARTHEST_INTERCEPT - eta.max(), _FARTHEST_INTERCEPT - eta.min(), xtol=1e-13)
     means = np.asarray(expit(a + eta))
     return means, means * (1 - means)

@@ -20,10 +20,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import scipy.linalg
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
-from sklearn.isotonic import isotonic_regression
+from scipy import special
 
 from .._typing import FloatArray
 from ..errors import AgreementError
@@ -69,7 +68,7 @@ _OF_TWO = (1.0, 0.25, 1.0)
 _OF_MORE = (math.sqrt(2), 1.0, 2 * math.sqrt(2))
 # Standard deviations of its noise that a number has to be above 0, to divide by it.
 _CERTAIN = 3.0
-_Z = float(stats.norm.ppf(0.975))
+_Z = float(special.ndtri(0.975))
 # Of the number of events, and in events: more than rounding moves a sum.
 _ROUNDING = 1e-6
 
@@ -478,10 +477,10 @@ class Survival(Statistic):
         S = V + noise_of_U * np.eye(len(V))
         chi_square = float(U @ scipy.linalg.solve(S, U, assume_a="pos"))
         if not of_variance:
-            return chi_square, float(stats.chi2.sf(chi_square, len(V)))
+            return chi_square, float(scipy.stats.chi2.sf(chi_square, len(V)))
         # The variance has noise, as that of a sample has.
         freedom = 2 * (scipy.linalg.eigvalsh(S)[0] / of_variance) ** 2
-        return chi_square, float(stats.f.sf(chi_square / len(V), len(V), freedom))
+        return chi_square, float(scipy.stats.f.sf(chi_square / len(V), len(V), freedom))
 
     def _ratio(self, compared: FloatArray, V: float, noise: float) -> tuple[float, float, float]:
         """Return the hazard ratio of two groups and its interval; NaN if noise could decide."""
@@ -537,7 +536,8 @@ class Survival(Statistic):
         curve = np.where(shown, [survival, low, high, *rates], np.nan)
         if shown.any():
             # Beyond, noise would decide, and change the curve before.
-            curve[0, shown] = isotonic_regression(survival[shown], y_min=0.0, y_max=1.0, increasing=False)
+            falling = scipy.optimize.isotonic_regression(survival[shown], increasing=False).x
+            curve[0, shown] = np.clip(falling, 0.0, 1.0)
         median = (self._half(curve[0]), self._half(curve[1]), self._half(curve[2]))
         figures: list[Any] = [at_risk, events, censored[::-1], time * width, *curve, median, float(of_risk[0])]
         return SurvivalCurve(group, *figures)

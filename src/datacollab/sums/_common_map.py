@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.distance import pdist
 from scipy.special import ndtri
 
 from .._typing import FloatArray
@@ -192,7 +191,7 @@ class CommonMap:
         Z = np.clip(A - mean, -clip, clip) @ V
         order = np.argsort(key_stream(_derive_key(secret, b"landmarks"), len(Z)))
         # φ: z beside a kernel with landmarks, by Nyström's approximation.
-        gamma = 1.0 / _median_above_zero(pdist(Z[order[:_MOST_PAIRED]], "sqeuclidean"), clip**2)
+        gamma = 1.0 / _median_above_zero(scipy.spatial.distance.pdist(Z[order[:_MOST_PAIRED]], "sqeuclidean"), clip**2)
         landmarks = Z[order[:_MOST_LANDMARKS]]
         linear_scale = _median_above_zero(np.linalg.norm(Z, axis=1), clip)
         eigenvalues, U = scipy.linalg.eigh(_kernel(landmarks, landmarks, gamma))

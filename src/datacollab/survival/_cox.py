@@ -25,8 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._constraints import Interval, StrOptions
 from .._typing import FloatArray
-from .._validation import Interval, StrOptions
 from ..errors import NotConvergedError, NumericalError
 from ._baseline import Baseline, SurvivalModel, baselines_of
 from ._survival_rows import SurvivalRows, check_rows

@@ -13,8 +13,8 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._constraints import Interval, StrOptions
 from .._typing import FloatArray
-from .._validation import Interval, StrOptions
 from ..errors import AgreementError
 from ._baseline import Baseline, SurvivalModel, baselines_of, nelson_aalen_of
 from ._survival_rows import SurvivalRows, check_rows

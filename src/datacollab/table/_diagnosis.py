@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.stats import kstest, uniform
+import scipy
 
 from .._entries import check_choice, join_names
 from .._frames import MOST_OUTSIDE, label_text, relax
@@ -456,7 +456,8 @@ def _are_record_numbers(name: str, numbers: FloatArray) -> bool:
     values = np.unique(numbers)
     if values.size < numbers.size:
         return False
-    evenly = kstest(values, uniform(loc=values[0], scale=values[-1] - values[0]).cdf).pvalue
+    uniform = scipy.stats.uniform(loc=values[0], scale=values[-1] - values[0])
+    evenly = scipy.stats.kstest(values, uniform.cdf).pvalue
     # Running numbers of a sample skip others, but not many times as many as it has rows.
     return bool(evenly > _LEAST_EVEN and values[-1] - values[0] < _MOST_SKIPPED * values.size)
 

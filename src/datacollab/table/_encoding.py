@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from .._entries import join_names
 from .._frames import MISSING, MOST_OUTSIDE, UNKNOWN
@@ -499,7 +499,7 @@ def _are_too_many(n_found: int, n_entries: int, most: float = MOST_OUTSIDE) -> b
 
     Small tables of the public rows' kind often have more than that share by chance.
     """
-    return n_found > 1 and bool(n_found > binom.isf(_LEVEL, n_entries, most))
+    return n_found > 1 and bool(n_found > scipy.stats.binom.isf(_LEVEL, n_entries, most))
 
 
 def _why_refused(rule: str, counts: Counter[str], most: float = MOST_OUTSIDE) -> str | None:

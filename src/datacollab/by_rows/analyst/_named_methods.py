@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import analyst
-from ..._by_name import AUTO, METHODS, NAMES
+from ..._by_name import AUTO, METHODS, MODELS, NAMES, SURVIVAL_MODELS
 from ...analyst import BaseIntegrator, Collaboration
 from ...share import Share
 
@@ -98,9 +98,6 @@ def make_model(name: str, task: str, random_state: int | None = None, *, of_mean
     return make_pipeline(StandardScaler(), h)
 
 
-MODELS = (AUTO, "random-forest", "gradient-boosting", "linear", "perceptron")
-SURVIVAL_MODELS = (AUTO, "cox", "survival-forest")
-MODEL_NAMES = tuple(dict.fromkeys((*MODELS, *SURVIVAL_MODELS)))
 _PENALTY = 1.0
 _PENALTY_OF_MEANS = 20.0
 """Of Cox regressions on standardised columns, as the section on survival of `make downstream` has them."""

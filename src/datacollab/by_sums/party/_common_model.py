@@ -26,7 +26,6 @@ from ...folder.party import (
     read_sum,
     settle,
 )
-from ...own import CombinedModel
 from ...sums import SUMS_MODEL_KIND, SumsModel
 from ..plan import fewest_rows, plan_of, purpose_of_model
 from ._added_rows import project_map
@@ -145,6 +144,8 @@ def _of_sums(folder: Folder, data: bytes, source: Path) -> tuple[AtHome, Bundle,
     if own is None:
         sentence += f" There is no own model beside it. {reason}"
     else:
+        from ...own import CombinedModel
+
         both = CombinedModel(common, moved, own)
         known: dict[str, Any] = {"name": "combined with the party's own", "model": both, "classes": classes}
         beside = {name: MappedModel(options={"using": name}, **known) for name in both.sides if name not in sides}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,10 @@ from ..._typing import FloatArray
 from ...agreement import Project, are_declared_alike
 from ...bundle import arrays_to_bytes, bytes_to_arrays
 from ...folder.party import Folder
-from ...own import MOST_OWN_ROWS, OwnModel, fit_own_model
 from ...sums import RidgeSums
+
+if TYPE_CHECKING:
+    from ...own import OwnModel
 
 _MEMBER = "own.safetensors"
 _AGAIN = "Run `datacollab party share` with the table once more: it makes one, and sends nothing new."
@@ -41,6 +43,9 @@ class OwnSample:
             self._join(X, target, other._drawn)
 
     def _join(self, X: FloatArray, target: NDArray[Any], drawn: FloatArray) -> None:
+        # Own models bring scikit-learn, which takes a second to load: joining a project needs none.
+        from ...own import MOST_OWN_ROWS
+
         drawn = np.append(self._drawn, drawn)
         # The rows with the smallest numbers so far: each row of the table is as likely to be kept as any other.
         kept = np.sort(np.argsort(drawn)[:MOST_OWN_ROWS])
@@ -57,6 +62,8 @@ def own_model_state(
     facts = {"project_digest": project.digest}
     if are_declared_alike(project.columns):
         return facts | {"reason": "Columns are all alike, as pixels are: one would cost accuracy."}, {}
+    from ...own import fit_own_model
+
     try:
         own = fit_own_model(statistic, *parts)
         if own is not None:
@@ -83,5 +90,7 @@ def read_own_model(folder: Folder) -> tuple[OwnModel | None, str]:
         return None, missing
     if _MEMBER not in kept.members:
         return None, str(kept.facts["reason"])
+    from ...own import OwnModel
+
     arrays = bytes_to_arrays(kept.members[_MEMBER], what="the own model")
     return OwnModel(kept.facts["is_forest"], arrays.pop("columns", None), kept.facts["n_own"], **arrays), ""

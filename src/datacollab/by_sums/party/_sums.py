@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from ..._typing import FloatArray
 from ...agreement import Anchor, Project, are_declared_alike, draw_expected_rows, sharing_sentences
-from ...anchor import anchor_fit, equal_rows
 from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError
 from ...folder.ledger import Ledger, LedgerEntry, joint_noise
@@ -74,7 +73,7 @@ from ._sums_summary import (
     message_bytes,
     still_alone,
 )
-from ._withdrawal import Withdrawal, read_withdrawal, withdrawal_to_bytes
+from ._withdrawal import Withdrawal, read_withdrawal, withdrawal_to_bytes, words_on_left
 
 _LEDGER_KEY = b"datacollab ledger key 1\n"
 """The text that a party's key signs for the key of its ledger, which is so the same for all its projects."""
@@ -489,6 +488,8 @@ class SumsAtParty(PartyWay):
         noise_before = joint_noise(earlier)
         reasons = _judge_number(project, name, len(rows), policy)
         if anchor is not None:
+            from ...anchor import equal_rows
+
             in_anchor = equal_rows(ledger.row_keys.fingerprints(anchor.rows), rows)
             reasons += judge_private_rows(name, in_anchor, len(anchor.rows), policy)
             reasons += _judge_anchor(folder, policy, anchor, common, own_rows)
@@ -743,6 +744,8 @@ def _judge_anchor(
     folder: Folder, policy: Policy, anchor: Anchor, common: ProjectMap | None, own_rows: AddedRows
 ) -> list[ExchangeError]:
     """Return the reasons against an anchor by which others could read single rows."""
+    from ...anchor import anchor_fit
+
     if common is None or not len(own_rows.hashed):
         return []
     kept = common.kept
@@ -776,7 +779,7 @@ def _leave_out_runs(
         # Without one of its parties a total is never made; all that are missing must have left, or one may come back.
         if gone and gone.keys() <= {*signed, *without}:
             void.add(entry.agreement)
-            sentences |= {name: _warn_of_left(name, signed.get(name)) for name in gone}
+            sentences |= {name: words_on_left(name, signed.get(name)) for name in gone}
     unused = [each.party for each in withdrawals if each not in used] + [each for each in without if each not in used]
     if unused:
         raise ExchangeError(
@@ -785,15 +788,3 @@ def _leave_out_runs(
             "again. Leave the withdrawal or the name out.",
         )
     return frozenset(void), list(sentences.values())
-
-
-def _warn_of_left(name: str, withdrawal: Withdrawal | None) -> str:
-    who = "gave no withdrawal"
-    if withdrawal is not None:
-        if not withdrawal.had_shared:
-            return f"Party {name} left an earlier run over these rows before it shared: no total of it can be made."
-        who = "says that it shared before it left"
-    return (
-        f"Party {name} left an earlier run over these rows and {who}. If its file arrived, the totals of both runs "
-        f"together tell what {name} added."
-    )

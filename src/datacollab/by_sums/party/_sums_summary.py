@@ -7,16 +7,18 @@ import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scipy.special import ndtr
 
-from ...anchor import EqualRows
 from ...linalg import gaussian_epsilon, gaussian_sigma
 from ...study import RIDGE_MOVED, StudyMembership
 from ...sums import MeasuredMembership
 from ...table import adjustments_text
 from ..plan import DELTA
+
+if TYPE_CHECKING:
+    from ...anchor import EqualRows
 
 _OVERHEAD_BYTES = 2200
 """About what a message takes beside its numbers."""

@@ -46,3 +46,16 @@ def read_withdrawal(data: bytes, *, where: str) -> Withdrawal:
             "SHARE_MALFORMED", f"{where} is no signed withdrawal. Ask the party to run `datacollab party withdraw`."
         )
     return Withdrawal(**facts, signer=bundle.signer.text)
+
+
+def words_on_left(name: str, withdrawal: Withdrawal | None) -> str:
+    """Return the warning about a party that left an earlier run, with or without a withdrawal."""
+    who = "gave no withdrawal"
+    if withdrawal is not None:
+        if not withdrawal.had_shared:
+            return f"Party {name} left an earlier run over these rows before it shared: no total of it can be made."
+        who = "says that it shared before it left"
+    return (
+        f"Party {name} left an earlier run over these rows and {who}. If its file arrived, the totals of both runs "
+        f"together tell what {name} added."
+    )

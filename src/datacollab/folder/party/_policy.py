@@ -9,15 +9,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._by_name import OBFUSCATORS
 from ..._typing import PartyName
 from ...agreement import Project
-from ...anchor import AnchorFit, EqualRows
 from ...bundle import canonical_json, digest
 from ...errors import ExchangeError
 from ...targets import TargetKind
+
+if TYPE_CHECKING:
+    from ...anchor import AnchorFit, EqualRows
 
 
 def _quote(names: Sequence[str]) -> str:

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 from sklearn.covariance import ledoit_wolf
 from sklearn.neighbors import NearestNeighbors
 
-from ..._validation import FloatArray, StrOptions
+from ..._constraints import StrOptions
+from ..._validation import FloatArray
 from ...linalg import Kernel, RidgePath, ridge_coefficients, ridge_path
 from ._attack import IntArray, ReconstructionAttack, centre, check_pairs, column_scale, least_squares, row_blocks
 

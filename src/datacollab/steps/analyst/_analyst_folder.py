@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ...agreement import Project, load_project, read_project
 from ...bundle import PublicKey, canonical_json, read_regular, unpack, write_atomically
-from ...by_rows.analyst import Integration, RowsAtAnalyst, make_integrator
 from ...by_sums.analyst import StudyAtAnalyst, SumsAtAnalyst, SumsIntegration
 from ...by_sums.rounds import ROUND_FILE
 from ...errors import AgreementError, ExchangeError
@@ -22,6 +21,7 @@ from ...sums import SumsModel
 
 if TYPE_CHECKING:
     from ...analyst import BaseIntegrator
+    from ...by_rows.analyst import Integration
     from ...effects import EffectEstimate
 
 
@@ -35,6 +35,9 @@ def choose_way(folder: AnalystFiles) -> AnalystWay:
         return StudyAtAnalyst(folder)
     if folder.project.shares_sums:
         return SumsAtAnalyst(folder)
+    # Rows bring scikit-learn, which takes seconds to load.
+    from ...by_rows.analyst import RowsAtAnalyst
+
     return RowsAtAnalyst(folder)
 
 
@@ -273,6 +276,7 @@ def effect_of(
         If the project is of another kind, or times to events have no horizon, or a number has one; QUORUM_NOT_MET; or
         if shares do not serve for estimates with intervals that hold.
     """
+    from ...by_rows.analyst import make_integrator
     from ...effects import estimate_effect
 
     task = folder.project.task

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from string import Template
+from typing import TYPE_CHECKING
 
 from ...agreement import Project
-from ...by_rows.party import CRITERIA, FIGURES, ReleaseSummary, figure_text, limit_text
 from ...by_sums.party import ATTACKERS, HEARD, INVENTED, LESS_NOISE, WORST_ROSTERS, SumsSummary, auc_text, promise
 from ...by_sums.plan import fewest_rows
 from ...folder.party import Policy
 from ...sums import MeasuredMembership
+
+if TYPE_CHECKING:
+    from ...by_rows.party import ReleaseSummary
 
 _TEMPLATE = Template(Path(__file__).with_name("assessment.md").read_text(encoding="utf-8"))
 # The audit's limits above guessing, .05 and .20, as areas under the curve.
@@ -165,6 +168,8 @@ def _risk_of_model(summary: SumsSummary) -> list[str]:
 
 
 def _of_rows(project: Project, policy: Policy, summary: ReleaseSummary) -> dict[str, str]:
+    from ...by_rows.party import CRITERIA, FIGURES, figure_text, limit_text
+
     ratings = {} if summary.risk is None else summary.risk.ratings
     table = ["| at most, by the attacks tried | figure | limit | rating |", "| --- | ---: | ---: | --- |"]
     for name, words in FIGURES.items():

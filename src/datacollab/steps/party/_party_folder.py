@@ -7,11 +7,10 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ...agreement import Anchor, Project, anchor_to_bytes, load_project, open_anchor, read_project
 from ...bundle import PublicKey, write_atomically
-from ...by_rows.party import Prepared, RowsAtParty
 from ...by_sums.party import PartMaker, PreparedSum, StudyAtParty, SumsAtParty
 from ...errors import AgreementError, ExchangeError
 from ...folder.party import (
@@ -31,6 +30,9 @@ from ...table import Adjustments, EncodedTable, table_source, write_table
 from ._explain import Explained, ExplainOptions, explain
 from ._predict import BATCH_ROWS, FIND, check_output, evaluate, predict_batches
 
+if TYPE_CHECKING:
+    from ...by_rows.party import Prepared
+
 
 def choose_way(folder: Folder) -> PartyWay:
     """Return the way by which a project's parties share: the one place where a party's is chosen."""
@@ -38,6 +40,9 @@ def choose_way(folder: Folder) -> PartyWay:
         return StudyAtParty(folder)
     if folder.project.shares_sums:
         return SumsAtParty(folder)
+    # Rows bring scikit-learn, which takes seconds to load.
+    from ...by_rows.party import RowsAtParty
+
     return RowsAtParty(folder)
 
 

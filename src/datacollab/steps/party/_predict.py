@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from ..._notices import notices_to
 from ..._require import require
@@ -20,7 +20,6 @@ from ...errors import AgreementError, DataCollabError, ExchangeError, NumericalE
 from ...folder.party import MappedModel, PartyWay, are_targets, list_times, record
 from ...folder.step_table import leading_figure
 from ...linalg import entropy, log_losses, mean_with_interval, ranking_figures, wilson
-from ...survival import concordance_index
 from ...table import Adjustments, encode_table, is_same_file, table_batches
 
 PREDICTION = "prediction"
@@ -270,6 +269,9 @@ def figures_of(task: Task, target: NDArray[Any], predicted: NDArray[Any]) -> dic
         return {"n_rows": n_rows} | _of_numbers(target, predicted)
     if not n_rows:
         return {"n_rows": 0, "n_events": 0, "concordance": None}
+    # Survival's estimators bring scikit-learn, which predictions by sums do without.
+    from ...survival import concordance_index
+
     try:
         concordance: float | None = float(concordance_index(target, predicted))
     # The order of no pair of rows is known.
@@ -327,7 +329,7 @@ def _of_numbers(target: NDArray[Any], predicted: NDArray[Any]) -> dict[str, Any]
 def _median_interval(ascending: FloatArray) -> list[float] | None:
     """Return the interval of the median by the sign test: two of the values; None if so few values give none."""
     n = len(ascending)
-    below = int(stats.binom.ppf((1 - _LEVEL) / 2, n, 0.5))
+    below = int(scipy.stats.binom.ppf((1 - _LEVEL) / 2, n, 0.5))
     if below == 0:
         return None
     return [float(ascending[below - 1]), float(ascending[n - below])]
