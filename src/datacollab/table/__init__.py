@@ -23,6 +23,7 @@ from ._encoding import (
     unknown_levels,
 )
 from ._table_files import (
+    Watched,
     is_read,
     is_same_file,
     read_table,
@@ -38,7 +39,7 @@ from ._values import NotNumericError, as_numbers, label_codes
 
 __all__ = ["Column", "Keeping", "Schema", "Target", "take_kept"]
 __all__ += ["Query", "is_read", "is_same_file", "read_table", "table_batches", "table_file", "table_format"]
-__all__ += ["table_source", "write_table"]
+__all__ += ["Watched", "table_source", "write_table"]
 __all__ += ["MOST_CATEGORIES", "Answers", "ColumnFinding", "Diagnosis", "column_questions", "diagnose", "rare_classes"]
 __all__ += ["target_entries"]
 __all__ += ["MOST_OUTSIDE", "Adjustments", "ColumnPlace", "EncodedTable", "NotNumericError", "adjustments_lines"]

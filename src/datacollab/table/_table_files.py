@@ -95,7 +95,7 @@ class Frame:
 
     table: Any
     name: str = "the table"
-    path: None = None
+    path: Path | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -106,6 +106,26 @@ class Frame:
             return stream_frames(self.table, self.name, batch_rows=batch_rows, schema=schema)
         starts = range(0, max(len(self.table), 1), batch_rows)
         return (self.table.iloc[start : start + batch_rows] for start in starts)
+
+
+class Watched(Frame):
+    """A source whose first rows stay in `head` when it is read, as a second reading of a database may find others."""
+
+    def __init__(self, table: str | Path | Query | Frame) -> None:
+        source = table_source(table)
+        super().__init__(source, source.name, table_file(source))
+        self.head: Any
+        """A data frame, once the source was read."""
+
+    def __str__(self) -> str:
+        return str(self.table)
+
+    def frames(self, batch_rows: int, schema: Schema | None) -> Iterator[Any]:
+        """Yield data frames of so many rows, and keep the first one."""
+        for place, frame in enumerate(table_batches(self.table, batch_rows=batch_rows, schema=schema)):
+            if not place:
+                self.__dict__["head"] = frame  # sources are frozen
+            yield frame
 
 
 def table_source(table: Any, name: str = "the table") -> Path | Query | Frame:
