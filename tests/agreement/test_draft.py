@@ -166,7 +166,7 @@ TARGETS = {
     "text": (["a", "b", "c"] * 20, "classification", ("a", "b", "c")),
     "digits": (list(range(10)) * 6, "classification", tuple(range(10))),
     "whole floats": ([0.0, 1.0] * 30, "classification", (0, 1)),
-    "truth values": ([True, False] * 30, "classification", (0, 1)),
+    "truth values": ([True, False] * 30, "classification", ("False", "True")),
     "many whole numbers": (list(range(60)), "regression", ()),
     "broken numbers": ([0.5, 1.5] * 30, "regression", ()),
 }
@@ -178,6 +178,21 @@ def test_the_target_says_which_task_it_is(draft, table, case):
     task = draft(table.assign(ill=entries)).task
     assert (task.kind, task.classes) == (kind, classes)
     assert encode_table(draft(table.assign(ill=entries)), table.assign(ill=entries), where="x").target is not None
+
+
+def test_truth_values_are_classes_by_their_words(draft, table):
+    """Predictions then have the words of the file, whatever a party writes for them."""
+    said = []
+    truths = [row < 3 for row in range(60)]
+    project = draft(table.assign(ill=truths), tell=lambda finding: said.append(finding.found))
+    assert project.task.positive == "True"
+    assert "has few rows of class 'True' (3 times)" in said
+    for others in (truths, [int(each) for each in truths], [str(each).upper() for each in truths]):
+        target = encode_table(project, table.assign(ill=others), where="x").target
+        assert target.tolist() == list(map(str, truths))
+    with_gaps = draft(table.assign(ill=[True, False, None] * 20))
+    assert with_gaps.task.classes == ("False", "True")
+    assert draft(table.assign(ill=truths), task="regression").task.maximum == 1
 
 
 def test_the_task_can_be_told(draft, table):

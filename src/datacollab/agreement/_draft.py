@@ -27,6 +27,7 @@ from ..table import (
     Diagnosis,
     NotNumericError,
     as_numbers,
+    class_text,
     diagnose,
     is_read,
     label_codes,
@@ -367,8 +368,8 @@ def _guess_single(name: str, present: Any, kind: str | None, positive: str | Non
         refuse_if(positive is not None, where, "--positive names a class, and it is taken as a number. Remove it.")
         low, high = _target_range(numbers)
         return Task(kind="regression", target=name, minimum=low, maximum=high)
-    classes: tuple[Any, ...] = tuple(sorted({label_text(entry) for entry in present}))
-    if is_whole:
+    classes: tuple[Any, ...] = tuple(sorted(set(map(class_text, present))))
+    if is_whole and not {"False", "True"} & {*classes}:
         classes = tuple(map(int, np.unique(numbers)))
     fault = f"it has {len(classes)} classes; at most {MOST_CATEGORIES} are drafted. Is it one?"
     refuse_if(len(classes) > MOST_CATEGORIES, where, fault)

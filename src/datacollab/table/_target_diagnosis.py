@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .._entries import invalid, join_names, refuse_if
 from .._frames import label_text, relax
 from ._diagnosis import FEWEST_OF_LEVEL, Answers, ColumnFinding, count_words, entry_text
@@ -77,9 +79,15 @@ def _ask_spellings(name: str, texts: set[str], keep: set[str]) -> list[str]:
     return [f"it has {differ}, {join_names(several[0])}: {done}."]
 
 
+def class_text(entry: object) -> str:
+    """Return an entry as the text of a class; truth values by their words, so that predictions have these, too."""
+    # Readers of tables have taken true and TRUE for True.
+    return str(entry) if isinstance(entry, bool | np.bool_) else label_text(entry)
+
+
 def rare_classes(name: str, entries: Any) -> ColumnFinding | None:
     """Return a finding if few rows have a class."""
-    counts = Counter(entries.dropna().map(label_text))
+    counts = Counter(map(class_text, entries.dropna()))
     few = [each for each in counts if counts[each] < max(FEWEST_OF_LEVEL, _RARE * sum(counts.values()))]
     if not few:
         return None
