@@ -344,6 +344,33 @@ def test_more_than_ten_whole_numbers_are_an_amount_unless_it_is_said():
         assert made(table, task="classification").task.classes == tuple(range(5, 5 + n_different))
 
 
+FEW_NUMBERS = {
+    "visits": ([0] * 30 + [1] * 12 + [2] * 5 + [4] * 3 + [7, 34], "regression"),
+    "days in hospital": ([1] * 9 + [2] * 8 + [3] * 4 + [5, 5, 6, 8, 21, 34], "regression"),
+    "drinks of ten grams": ([0] * 30 + [10] * 8 + [20] * 3 + [40, 40, 90, 200], "regression"),
+    "a few that once did not occur": ([0] * 30 + [1] * 12 + [2] * 5 + [3] * 3 + [5, 6], "classification"),
+    "no and yes": ([1, 2, 1] * 20, "classification"),
+    "grades": ([1, 2, 3, 4, 5] * 10, "classification"),
+    "tens": ([10, 20, 30, 40, 50] * 10, "classification"),
+    "a survey with 9, 88 and 99 for no answer": ([1] * 20 + [2] * 15 + [3] * 9 + [9, 88, 99], "classification"),
+    "codes in blocks": ([1, 2, 10, 11, 20, 21, 30] * 8, "classification"),
+    "codes from 101": ([101] * 30 + [102] * 12 + [201, 202, 301, 401], "classification"),
+    "four codes": ([0] * 20 + [1] * 9 + [3, 20], "classification"),
+}
+
+
+@pytest.mark.parametrize("case", FEW_NUMBERS)
+def test_few_whole_numbers_that_thin_out_from_the_first_on_are_an_amount(case):
+    entries, kind = FEW_NUMBERS[case]
+    table = pd.DataFrame({"age": [row % 7 + 0.5 for row in range(len(entries))], "ill": entries})
+    said = []
+    assert made(table, tell=lambda finding: said.append(finding.sentence)).task.kind == kind
+    way_back = "as classes with --class for each" if kind == "regression" else "a number with --task regression"
+    assert way_back in " ".join(said)
+    for task in ("classification", "regression"):
+        assert made(table, task=task).task.kind == task
+
+
 STATISTICS = ("counts", "description", "least squares", "effect", "survival", "additive hazards")
 
 

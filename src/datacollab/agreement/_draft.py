@@ -26,6 +26,7 @@ from ..table import (
     ColumnFinding,
     Diagnosis,
     NotNumericError,
+    are_amounts,
     as_numbers,
     class_text,
     diagnose,
@@ -47,7 +48,8 @@ class DraftOptions:
 
     task: str | None = None
     """By default an effect if there is a treatment, a survival if there are an event and a time, and otherwise a
-    classification if the target is text, or whole numbers of at most ten kinds.  "none" has to be given."""
+    classification if the target is text, or whole numbers of at most ten kinds that do not thin out as counts do.
+    "none" has to be given."""
     target: str | None = None
     event: str | None = None
     time: str | None = None
@@ -150,8 +152,6 @@ class DraftOptions:
 
 
 _WHOLE = re.compile(r"0|-?[1-9]\d*", re.ASCII)
-_MOST_CLASSES = 10
-"""Different whole numbers that are taken as classes, such as digits and grades; more are years, visits and the like."""
 _MOST_KINDS = 20
 """Different entries of a column of yes and no."""
 _PARTS: dict[str, tuple[set[str], ...]] = {
@@ -355,13 +355,13 @@ def _guess_single(name: str, present: Any, kind: str | None, positive: str | Non
     try:
         numbers = as_numbers(present)
         is_whole = bool((numbers % 1 == 0).all())
-        are_classes = is_whole and np.unique(numbers).size <= _MOST_CLASSES
+        are_classes = is_whole and not are_amounts(numbers)
     except NotNumericError:
         numbers = np.empty(0)
         is_whole = False
         # Text is never a number.
         are_classes = True
-    # Many different whole numbers are an amount, unless somebody says classes.
+    # Whole numbers that look like an amount are one, unless somebody says classes.
     if kind == "regression" or (kind is None and not are_classes):
         fault = "a regression needs numbers, and it holds something else. Write yes and no as 1 and 0."
         refuse_if(not numbers.size, where, fault)

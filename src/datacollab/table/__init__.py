@@ -33,7 +33,7 @@ from ._table_files import (
     table_source,
     write_table,
 )
-from ._target_diagnosis import class_text, rare_classes, target_entries
+from ._target_diagnosis import are_amounts, class_text, rare_classes, target_entries
 from ._text import take_kept
 from ._values import NotNumericError, as_numbers, label_codes
 
@@ -41,7 +41,7 @@ __all__ = ["Column", "Keeping", "Schema", "Target", "take_kept"]
 __all__ += ["Query", "is_read", "is_same_file", "read_table", "table_batches", "table_file", "table_format"]
 __all__ += ["Watched", "table_source", "write_table"]
 __all__ += ["MOST_CATEGORIES", "Answers", "ColumnFinding", "Diagnosis", "column_questions", "diagnose", "rare_classes"]
-__all__ += ["class_text", "target_entries"]
+__all__ += ["are_amounts", "class_text", "target_entries"]
 __all__ += ["MOST_OUTSIDE", "Adjustments", "ColumnPlace", "EncodedTable", "NotNumericError", "adjustments_lines"]
 __all__ += ["adjustments_text", "as_numbers", "encode_table", "encode_target", "label_codes", "range_words"]
 __all__ += ["unknown_levels"]
