@@ -137,6 +137,25 @@ def test_gaps_of_a_draft_are_gaps_where_its_project_is_agreed(draft, write, mark
     assert encoded.adjusted.columns["rain"]["filled"] == 3 * len(marks)
 
 
+@pytest.mark.parametrize("mark", ["A", "UNK", ".A"])
+def test_marks_in_a_target_are_gaps_where_its_project_is_agreed(draft, write, keys, mark):
+    """Rows with a mark make the anchor without a label; parties leave theirs out as any without a target."""
+    lines = [f"{row % 7 + 0.5},{mark if row < 3 else row / 4:.5}" for row in range(60)]
+    told = []
+    file = write("public.csv", "\n".join(["age,cost", *lines]))
+    drafted = draft(file, without=(), target="cost", tell=told.append)
+    project, _ = parse_project(project_text(drafted, keys["a"]))
+    assert project.task.missing_words == tuple(each for each in [mark] if each.isalpha())
+    assert any(f"has '{mark}' (3 times) among numbers" in each.sentence for each in told) == mark.isalpha()
+    table = read_table(file, schema=project)
+    encoded = encode_table(project, table, where="public.csv", partly=True)
+    assert encoded.labelled.tolist() == [row >= 3 for row in range(60)]
+    assert encoded.target.tolist() == [row / 4 for row in range(3, 60)]
+    assert make_anchor(project, table, where="public.csv").rows.shape[1] == project.n_features
+    with pytest.raises(ExchangeError, match="no entry in 3 of 60 rows"):
+        encode_table(project, table, where="a.csv")
+
+
 @pytest.mark.parametrize("n_codes", [30, 60, 144, 2000])
 @pytest.mark.parametrize("n_public", [100, 300, 1000])
 def test_what_is_drafted_from_many_codes_is_read_at_all_parties(draft, n_codes, n_public):

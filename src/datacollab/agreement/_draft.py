@@ -500,6 +500,11 @@ def draft_project(
             tell(finding)
         if task.classes and (rare := rare_classes(task.target, target)):
             tell(rare)
+    if task.kind == "regression" and (marks := getattr(table, "attrs", {}).get("letters", {}).get(task.target)):
+        # The reader took them as gaps, and parties' tables are read by what the project says.
+        task = replace(task, missing_words=tuple(sorted(marks)))
+        if tell is not None:
+            tell(_tell_letters(task.target, marks))
     # Only sums carry noise in proportion to the target's range.
     if wanted.is_model_of_sums and task.kind == "regression" and wanted.target_range is None:
         task = trim_tail(task, target, tell)

@@ -172,6 +172,7 @@ class Target:
     maximum: float = math.inf
     """The possible range of numbers, in their unit."""
     unit: str = ""
+    missing_words: tuple[str, ...] = ()
     is_clipped: bool = False
     """Whether numbers outside the range become the nearer bound; otherwise they are refused."""
 
