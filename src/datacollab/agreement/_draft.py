@@ -30,7 +30,6 @@ from ..table import (
     as_numbers,
     class_text,
     diagnose,
-    is_read,
     label_codes,
     rare_classes,
     read_table,
@@ -481,8 +480,7 @@ def draft_project(
     # Everything else is an entry of the project.
     wishes = {each.name: options.pop(each.name) for each in fields(DraftOptions) if each.name in options}
     wanted = DraftOptions(**wishes).settle_outcome()
-    if is_read(table):
-        table = read_table(table)
+    table = read_table(table)
     names = [str(name) for name in table.columns]
     wanted.check_names(names)
     # Columns first: most questions are on them.

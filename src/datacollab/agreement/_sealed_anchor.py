@@ -24,7 +24,6 @@ from ..table import (
     as_numbers,
     encode_table,
     encode_target,
-    is_read,
     read_table,
 )
 from ._project import Project
@@ -304,8 +303,7 @@ def check_has_anchor(project: Project) -> None:
 
 def _encode_public(project: Project, table: Any, where: str) -> EncodedTable:
     """Encode public rows, which may lack a target."""
-    if is_read(table):
-        table = read_table(table, schema=project)
+    table = read_table(table, schema=project)
     return encode_table(project, table, where=where, with_target=_has_target(project, table), partly=True)
 
 

@@ -46,7 +46,7 @@ def table_format(path: Path) -> str:
 def read_table(source: Any, *, schema: Schema | None = None) -> Any:
     """Read a table of text, a workbook, a Parquet or Arrow file, or one of SPSS, Stata or SAS into a data frame.
 
-    It may also be a `Query` of a database, or anything with ``__arrow_c_stream__``.
+    It may also be a `Query` of a database, or anything with ``__arrow_c_stream__``; a data frame is returned itself.
 
     The end of the name is the format, and one that is not known is text: separators, decimal marks, encoding and lines
     above the header are found from the whole file.  A notice says them, and labels of codes (`notices_to`).
@@ -64,6 +64,8 @@ def read_table(source: Any, *, schema: Schema | None = None) -> Any:
         If pandas, or for all but text the extra `tables`, is not installed.
     """
     source = table_source(source)
+    if type(source) is Frame and not is_stream(source.table):
+        return source.table
     if isinstance(source, Path) and (kind := _READ.get(source.suffix.lower(), "CSV")) not in _COLUMNAR:
         return next(text_frames(source, kind, batch_rows=None, schema=schema))
     # Without a schema a column of a query has its type by all rows.
