@@ -95,8 +95,9 @@ def anchor_to_bytes(anchor: Anchor) -> bytes:
     return pack(_KIND, facts, {_MEMBER: arrays_to_bytes(anchor_arrays(anchor))})
 
 
-def anchor_from_bytes(data: bytes, *, what: str = "anchor.dcstate") -> Anchor:
+def anchor_from_bytes(data: bytes) -> Anchor:
     """Read the bytes of `anchor_to_bytes`, or raise STATE_DAMAGED if a bit was changed, or they are something else."""
+    what = "anchor.dcstate"
     try:
         bundle = unpack(data, kind=_KIND)
         if list(bundle.members) != [_MEMBER]:
