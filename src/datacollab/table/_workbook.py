@@ -249,8 +249,8 @@ _MOST_HELD = {"columns": 16_384, "rows": 1_048_575, "letters in a cell": 32_767,
 """Limits of a sheet below its header, and the bytes that every program unpacks."""
 _EXACT = 10**15
 """From here on Excel rounds whole numbers, so they are written as texts."""
-_SHOWN = re.compile(r"-?(?:[1-9]\d{0,8}|0)(?:\.\d{0,5}[1-9])?", re.ASCII)
-"""Numbers of at most 15 digits, without zeros that a cell would not show: 007 and 1.50 stay texts."""
+_SHOWN = re.compile(r"-?\d{1,11}(?:\.\d+)?", re.ASCII)
+"""Numbers that a cell shows with all digits before the point, and no power of ten."""
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -284,7 +284,11 @@ def sheet_writer(file: BinaryIO, first: Any, stack: ExitStack) -> Callable[[Any]
 
 def _show_alike(entry: Any, is_kept: bool) -> Any:
     """Return a kept text as a number if a cell shows it alike: it may have been one, and formulas look for numbers."""
-    return float(entry) if is_kept and isinstance(entry, str) and _SHOWN.fullmatch(entry) else entry
+    if not (is_kept and isinstance(entry, str) and _SHOWN.fullmatch(entry)):
+        return entry
+    number = float(entry)
+    # Read from a cell, 007 would be 7, and 1.50 would be 1.5.
+    return number if cell_text(number) == entry else entry
 
 
 def _check_limit(unit: str, number: int) -> None:
