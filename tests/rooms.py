@@ -88,9 +88,7 @@ FOLDER = {
             *("folder.ledger", "folder.step_table"),
         ),
     ),
-    "folder.analyst": Room(
-        "Files that came in: from whom.", "AnalystWay", ("bundle", "sums", "agreement", "folder.log")
-    ),
+    "folder.analyst": Room("Files that came in: from whom.", "AnalystWay", ("bundle", "agreement", "folder.log")),
 }
 BY_SUMS = {
     "by_sums.rounds": Room("The analyst's request for a round.", "NextRound", ("bundle", "study", "agreement")),
@@ -142,7 +140,7 @@ STEPS = {
         "The analyst's steps, by the same way.",
         "AnalystFolder",
         (
-            *("bundle", "sums", "analyst", "effects", "agreement", "folder.log", "folder.analyst"),
+            *("bundle", "analyst", "effects", "agreement", "folder.log", "folder.analyst"),
             *("by_sums.rounds", "by_sums.analyst", "by_rows.analyst"),
         ),
     ),

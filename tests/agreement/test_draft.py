@@ -137,6 +137,25 @@ def test_gaps_of_a_draft_are_gaps_where_its_project_is_agreed(draft, write, mark
     assert encoded.adjusted.columns["rain"]["filled"] == 3 * len(marks)
 
 
+@pytest.mark.parametrize("mark", ["A", "UNK", ".A"])
+def test_marks_in_a_target_are_gaps_where_its_project_is_agreed(draft, write, keys, mark):
+    """Rows with a mark make the anchor without a label; parties leave theirs out as any without a target."""
+    lines = [f"{row % 7 + 0.5},{mark if row < 3 else row / 4:.5}" for row in range(60)]
+    told = []
+    file = write("public.csv", "\n".join(["age,cost", *lines]))
+    drafted = draft(file, without=(), target="cost", tell=told.append)
+    project, _ = parse_project(project_text(drafted, keys["a"]))
+    assert project.task.missing_words == tuple(each for each in [mark] if each.isalpha())
+    assert any(f"has '{mark}' (3 times) among numbers" in each.sentence for each in told) == mark.isalpha()
+    table = read_table(file, schema=project)
+    encoded = encode_table(project, table, where="public.csv", partly=True)
+    assert encoded.labelled.tolist() == [row >= 3 for row in range(60)]
+    assert encoded.target.tolist() == [row / 4 for row in range(3, 60)]
+    assert make_anchor(project, table, where="public.csv").rows.shape[1] == project.n_features
+    with pytest.raises(ExchangeError, match="no entry in 3 of 60 rows"):
+        encode_table(project, table, where="a.csv")
+
+
 @pytest.mark.parametrize("n_codes", [30, 60, 144, 2000])
 @pytest.mark.parametrize("n_public", [100, 300, 1000])
 def test_what_is_drafted_from_many_codes_is_read_at_all_parties(draft, n_codes, n_public):
@@ -166,7 +185,7 @@ TARGETS = {
     "text": (["a", "b", "c"] * 20, "classification", ("a", "b", "c")),
     "digits": (list(range(10)) * 6, "classification", tuple(range(10))),
     "whole floats": ([0.0, 1.0] * 30, "classification", (0, 1)),
-    "truth values": ([True, False] * 30, "classification", (0, 1)),
+    "truth values": ([True, False] * 30, "classification", ("False", "True")),
     "many whole numbers": (list(range(60)), "regression", ()),
     "broken numbers": ([0.5, 1.5] * 30, "regression", ()),
 }
@@ -178,6 +197,21 @@ def test_the_target_says_which_task_it_is(draft, table, case):
     task = draft(table.assign(ill=entries)).task
     assert (task.kind, task.classes) == (kind, classes)
     assert encode_table(draft(table.assign(ill=entries)), table.assign(ill=entries), where="x").target is not None
+
+
+def test_truth_values_are_classes_by_their_words(draft, table):
+    """Predictions then have the words of the file, whatever a party writes for them."""
+    said = []
+    truths = [row < 3 for row in range(60)]
+    project = draft(table.assign(ill=truths), tell=lambda finding: said.append(finding.found))
+    assert project.task.positive == "True"
+    assert "has few rows of class 'True' (3 times)" in said
+    for others in (truths, [int(each) for each in truths], [str(each).upper() for each in truths]):
+        target = encode_table(project, table.assign(ill=others), where="x").target
+        assert target.tolist() == list(map(str, truths))
+    with_gaps = draft(table.assign(ill=[True, False, None] * 20))
+    assert with_gaps.task.classes == ("False", "True")
+    assert draft(table.assign(ill=truths), task="regression").task.maximum == 1
 
 
 def test_the_task_can_be_told(draft, table):
@@ -327,6 +361,33 @@ def test_more_than_ten_whole_numbers_are_an_amount_unless_it_is_said():
         )
         assert made(table).task.kind == kind
         assert made(table, task="classification").task.classes == tuple(range(5, 5 + n_different))
+
+
+FEW_NUMBERS = {
+    "visits": ([0] * 30 + [1] * 12 + [2] * 5 + [4] * 3 + [7, 34], "regression"),
+    "days in hospital": ([1] * 9 + [2] * 8 + [3] * 4 + [5, 5, 6, 8, 21, 34], "regression"),
+    "drinks of ten grams": ([0] * 30 + [10] * 8 + [20] * 3 + [40, 40, 90, 200], "regression"),
+    "a few that once did not occur": ([0] * 30 + [1] * 12 + [2] * 5 + [3] * 3 + [5, 6], "classification"),
+    "no and yes": ([1, 2, 1] * 20, "classification"),
+    "grades": ([1, 2, 3, 4, 5] * 10, "classification"),
+    "tens": ([10, 20, 30, 40, 50] * 10, "classification"),
+    "a survey with 9, 88 and 99 for no answer": ([1] * 20 + [2] * 15 + [3] * 9 + [9, 88, 99], "classification"),
+    "codes in blocks": ([1, 2, 10, 11, 20, 21, 30] * 8, "classification"),
+    "codes from 101": ([101] * 30 + [102] * 12 + [201, 202, 301, 401], "classification"),
+    "four codes": ([0] * 20 + [1] * 9 + [3, 20], "classification"),
+}
+
+
+@pytest.mark.parametrize("case", FEW_NUMBERS)
+def test_few_whole_numbers_that_thin_out_from_the_first_on_are_an_amount(case):
+    entries, kind = FEW_NUMBERS[case]
+    table = pd.DataFrame({"age": [row % 7 + 0.5 for row in range(len(entries))], "ill": entries})
+    said = []
+    assert made(table, tell=lambda finding: said.append(finding.sentence)).task.kind == kind
+    way_back = "as classes with --class for each" if kind == "regression" else "a number with --task regression"
+    assert way_back in " ".join(said)
+    for task in ("classification", "regression"):
+        assert made(table, task=task).task.kind == task
 
 
 STATISTICS = ("counts", "description", "least squares", "effect", "survival", "additive hazards")

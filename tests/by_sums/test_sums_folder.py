@@ -83,7 +83,7 @@ def test_the_model_is_that_of_all_rows_in_one_place(tmp_path):
         rows_of(3000, 200 + seed).to_csv(world.table(name), index=False)
     world.analyst.add(world.share_all())
     world.analyst.integrate()
-    model = world.analyst.sums_model()
+    model = world.analyst.way.model()
     table = pd.concat([pd.read_csv(world.table(name)) for name in PARTIES[:3]])
     encoded = encode_table(world.project, table, where="all")
     anchor = world.folder("north").anchor
@@ -132,7 +132,7 @@ def test_parties_see_by_the_digest_if_the_analyst_lies_to_one(played, tmp_path):
 
 def test_parties_predict_alike_but_for_an_intercept_of_their_own_rows(played, tmp_path):
     """By the formula: n / (n + 30) of the mean residual of n own rows, without public rows that a party adds."""
-    predicted, model = [], played.analyst.sums_model()
+    predicted, model = [], played.analyst.way.model()
     for name in ("north", "centre"):
         folder = played.folder(name)
         given = {"using": "collaboration"}
@@ -354,7 +354,7 @@ def party(played, tmp_path):
 
 
 def model_file(world, change=lambda model: model, party="north", key=None, name="odd.dcmodel"):
-    model = change(world.analyst.sums_model())
+    model = change(world.analyst.way.model())
     path = world.root / name
     path.write_bytes(model_to_bytes(model, world.project, party, key or world.keys["analyst"]))
     return path
@@ -400,7 +400,7 @@ def test_models_of_others_and_for_others_are_not_installed(party):
     good.write_bytes(data[: len(data) // 2])
     with refused("BUNDLE_MALFORMED"):
         folder.install(good)
-    inner = SumsModel.from_bytes(party.analyst.sums_model().to_bytes(key=party.keys["analyst"]))
+    inner = SumsModel.from_bytes(party.analyst.way.model().to_bytes(key=party.keys["analyst"]))
     forged = inner.to_bytes(key=party.keys["stranger"])
     facts = unpack(data).facts | {"model_digest": digest(forged)}
     purpose = f"model of north in {party.project.digest}"

@@ -36,7 +36,7 @@ def test_a_run_on_the_scale_of_logarithms(world, tmp_path):
     world = world.copied(tmp_path)
     world.analyst.add(world.share_all())
     world.analyst.integrate()
-    model = world.analyst.sums_model()
+    model = world.analyst.way.model()
     assert (model.scale, model.limits) == ("log", (0.0, 400.0))
     assert 0 < model.fit.residual < 1
     for file in world.analyst.export():

@@ -274,6 +274,19 @@ def world(installed, tmp_path):
     return installed.copied(tmp_path)
 
 
+def test_a_query_is_read_once(tmp_path, monkeypatch):
+    world = new_sums_world(tmp_path, parties=PARTIES)
+    write_databases(world.root, rows_of(400, 7))
+    opened = []
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *args, **options: opened.append(args) or connect(*args, **options))
+    command = ("--sql", "SELECT *, 1 AS more FROM patients", "-C", world.root / "north")
+    heard = [f"--heard={each}" for each in world.heard("north")]
+    for name, options in {"check": (), "share": ("--approve", *heard)}.items():
+        assert "Columns not used: more" in done(party(name, world.root / "patients.sqlite", *command, *options))
+    assert len(opened) == 2
+
+
 def test_a_share_is_told_and_kept_under_the_name_of_the_file(world):
     assert "You shared 400 rows of patients.sqlite on" in PartyFolder(world.root / "north").describe_share()
 

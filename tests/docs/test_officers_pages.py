@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 from blocks import ROOT
 
+from datacollab.agreement import Sharing, sharing_sentences
+from datacollab.anchor import EqualRows
+from datacollab.bundle import KeyPair
 from datacollab.by_rows.party._rows_summary import LEAST_ROWS
 from datacollab.by_sums.party import ATTACKERS, auc_text
-from datacollab.by_sums.party._sums_summary import OF_STUDY
+from datacollab.by_sums.party._sums_summary import OF_STUDY, also_in_anchor
 from datacollab.by_sums.plan import _FEWEST_OWN_ROWS
 from datacollab.cli._command import COMMANDS
 from datacollab.folder.step_table import STEPS
@@ -18,6 +21,7 @@ from datacollab.steps.party import Policy
 from datacollab.steps.party._assessment import _AMBER, _RED, grade
 from datacollab.study import study_membership_figures
 from datacollab.sums import membership_figures
+from sums_world import cards_of
 
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
 DPIA, GDPR = PAGES["dpia"], PAGES["gdpr"]
@@ -55,6 +59,19 @@ def test_every_page_says_that_no_secret_map_protects_a_study():
         assert "threat-model.md#studies" in PAGES[name]
         assert re.search("no secret map protects", PAGES[name], flags=re.IGNORECASE)
     assert OF_STUDY.startswith("No secret map")
+
+
+def test_a_hospital_reads_of_warnings_before_it_meets_them():
+    page = " ".join(PAGES["hospital"].split())
+    warning = also_in_anchor(EqualRows(n_equal=3, by_chance=5))
+    assert "different people may have equal rows" in warning
+    assert "different people may have [equal rows]" in page
+    assert "do not share" in warning
+    entities = {name: f"The {name}" for name in ("a", "b", "c", "analyst")}
+    keys = {name: KeyPair.generate() for name in "abc"}
+    (few,) = sharing_sentences(Sharing(mask_keys=cards_of(keys, "abc"), entities=entities))
+    assert few.startswith("Only 3 legal entities take part")
+    assert "*Only 3 legal entities take part*" in page
 
 
 def test_one_scale_is_on_all_pages_in_the_policy_and_in_the_audit():

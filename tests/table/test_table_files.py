@@ -464,3 +464,8 @@ def test_texts_that_point_to_nowhere_are_refused(tmp_path):
     assert path.read_bytes().count(good) == 1
     path.write_bytes(path.read_bytes().replace(good, bad))
     refusal(path)
+
+
+def test_a_data_frame_was_read_already():
+    frame = pd.DataFrame({"age": [1.5, 2.5]}, index=["a", "b"])
+    assert read_table(frame) is frame

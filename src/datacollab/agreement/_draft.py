@@ -26,9 +26,10 @@ from ..table import (
     ColumnFinding,
     Diagnosis,
     NotNumericError,
+    are_amounts,
     as_numbers,
+    class_text,
     diagnose,
-    is_read,
     label_codes,
     rare_classes,
     read_table,
@@ -46,7 +47,8 @@ class DraftOptions:
 
     task: str | None = None
     """By default an effect if there is a treatment, a survival if there are an event and a time, and otherwise a
-    classification if the target is text, or whole numbers of at most ten kinds.  "none" has to be given."""
+    classification if the target is text, or whole numbers of at most ten kinds that do not thin out as counts do.
+    "none" has to be given."""
     target: str | None = None
     event: str | None = None
     time: str | None = None
@@ -149,8 +151,6 @@ class DraftOptions:
 
 
 _WHOLE = re.compile(r"0|-?[1-9]\d*", re.ASCII)
-_MOST_CLASSES = 10
-"""Different whole numbers that are taken as classes, such as digits and grades; more are years, visits and the like."""
 _MOST_KINDS = 20
 """Different entries of a column of yes and no."""
 _PARTS: dict[str, tuple[set[str], ...]] = {
@@ -354,21 +354,21 @@ def _guess_single(name: str, present: Any, kind: str | None, positive: str | Non
     try:
         numbers = as_numbers(present)
         is_whole = bool((numbers % 1 == 0).all())
-        are_classes = is_whole and np.unique(numbers).size <= _MOST_CLASSES
+        are_classes = is_whole and not are_amounts(numbers)
     except NotNumericError:
         numbers = np.empty(0)
         is_whole = False
         # Text is never a number.
         are_classes = True
-    # Many different whole numbers are an amount, unless somebody says classes.
+    # Whole numbers that look like an amount are one, unless somebody says classes.
     if kind == "regression" or (kind is None and not are_classes):
         fault = "a regression needs numbers, and it holds something else. Write yes and no as 1 and 0."
         refuse_if(not numbers.size, where, fault)
         refuse_if(positive is not None, where, "--positive names a class, and it is taken as a number. Remove it.")
         low, high = _target_range(numbers)
         return Task(kind="regression", target=name, minimum=low, maximum=high)
-    classes: tuple[Any, ...] = tuple(sorted({label_text(entry) for entry in present}))
-    if is_whole:
+    classes: tuple[Any, ...] = tuple(sorted(set(map(class_text, present))))
+    if is_whole and not {"False", "True"} & {*classes}:
         classes = tuple(map(int, np.unique(numbers)))
     fault = f"it has {len(classes)} classes; at most {MOST_CATEGORIES} are drafted. Is it one?"
     refuse_if(len(classes) > MOST_CATEGORIES, where, fault)
@@ -480,8 +480,7 @@ def draft_project(
     # Everything else is an entry of the project.
     wishes = {each.name: options.pop(each.name) for each in fields(DraftOptions) if each.name in options}
     wanted = DraftOptions(**wishes).settle_outcome()
-    if is_read(table):
-        table = read_table(table)
+    table = read_table(table)
     names = [str(name) for name in table.columns]
     wanted.check_names(names)
     # Columns first: most questions are on them.
@@ -499,6 +498,11 @@ def draft_project(
             tell(finding)
         if task.classes and (rare := rare_classes(task.target, target)):
             tell(rare)
+    if task.kind == "regression" and (marks := getattr(table, "attrs", {}).get("letters", {}).get(task.target)):
+        # The reader took them as gaps, and parties' tables are read by what the project says.
+        task = replace(task, missing_words=tuple(sorted(marks)))
+        if tell is not None:
+            tell(_tell_letters(task.target, marks))
     # Only sums carry noise in proportion to the target's range.
     if wanted.is_model_of_sums and task.kind == "regression" and wanted.target_range is None:
         task = trim_tail(task, target, tell)

@@ -24,7 +24,6 @@ from ..table import (
     as_numbers,
     encode_table,
     encode_target,
-    is_read,
     read_table,
 )
 from ._project import Project
@@ -96,8 +95,9 @@ def anchor_to_bytes(anchor: Anchor) -> bytes:
     return pack(_KIND, facts, {_MEMBER: arrays_to_bytes(anchor_arrays(anchor))})
 
 
-def anchor_from_bytes(data: bytes, *, what: str = "anchor.dcstate") -> Anchor:
+def anchor_from_bytes(data: bytes) -> Anchor:
     """Read the bytes of `anchor_to_bytes`, or raise STATE_DAMAGED if a bit was changed, or they are something else."""
+    what = "anchor.dcstate"
     try:
         bundle = unpack(data, kind=_KIND)
         if list(bundle.members) != [_MEMBER]:
@@ -304,8 +304,7 @@ def check_has_anchor(project: Project) -> None:
 
 def _encode_public(project: Project, table: Any, where: str) -> EncodedTable:
     """Encode public rows, which may lack a target."""
-    if is_read(table):
-        table = read_table(table, schema=project)
+    table = read_table(table, schema=project)
     return encode_table(project, table, where=where, with_target=_has_target(project, table), partly=True)
 
 

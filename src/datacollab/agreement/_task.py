@@ -36,7 +36,7 @@ _TIMES = ("event", "seen", "not_seen", "time", "unit", "maximum", "rounding")
 _ARMS = ("treatment", "treated", "untreated")
 _ENTRIES = {
     "classification": ("target", "classes", "positive", "merged"),
-    "regression": ("target", "unit", "minimum", "maximum", "scale"),
+    "regression": ("target", "missing_words", "unit", "minimum", "maximum", "scale"),
     "survival": _TIMES,
     "effect": (*_ARMS, "outcome", "unit", "minimum", "maximum"),
     "none": (),
@@ -48,12 +48,14 @@ TASKS = tuple(_ENTRIES)
 class Task:
     """The columns that hold targets, and their possible entries; an ExchangeError if these contradict one another."""
 
-    OPTIONAL: ClassVar = ("unit", "positive", "merged", "scale")
+    OPTIONAL: ClassVar = ("missing_words", "unit", "positive", "merged", "scale")
 
     kind: str
     """One of "classification", "regression", "survival", "effect" and "none"."""
     target: str = ""
     """The column that holds the targets of a classification or regression."""
+    missing_words: tuple[str, ...] = ()
+    """Entries of a regression's target that mean none, such as letters of SAS: only public rows may have these."""
     classes: tuple[str | int, ...] = ()
     """All classes of a classification.  A party need not have rows of each."""
     positive: str | int | None = None
@@ -117,6 +119,7 @@ class Task:
             self._check_times(where)
         elif self.kind == "regression" or self.outcome:
             check_range(where, self.minimum, self.maximum)
+        check_labels(f"{where}, missing_words", self.missing_words, "word", least=0, types=(str,))
         if self.scale is not None:
             check_choice(f"{where}, scale", self.scale, ("log",))
             fault = "logarithms are of numbers of 0 or more, and minimum is below. Raise it, or remove the entry."
@@ -215,7 +218,7 @@ class Task:
             if labels := labels_of[name]:
                 targets.append(Target(part=part, name=name, labels=labels, values=values[part]))
             else:
-                targets.append(Target(part=part, name=name, **ranges))
+                targets.append(Target(part=part, name=name, missing_words=self.missing_words, **ranges))
         return tuple(targets)
 
     @property

@@ -16,7 +16,7 @@ from ..agreement import Project, load_project, project_changes
 from ..errors import ExchangeError
 from ..folder.step_table import SIDES, STEPS, score_rows
 from ..steps.party import ROUND_FILE, Explained, PartyFolder, SumsSummary, assessment, deadline_passed
-from ..table import Query, column_questions, is_same_file, table_batches, unknown_levels
+from ..table import Query, Watched, column_questions, is_same_file, table_batches, unknown_levels
 from ._command import WorkFolder, at_terminal, load_key, says_yes, sending
 from ._output import Report, list_names, make_private_file, show_adjusted, show_rows
 from ._progress import shown_progress
@@ -40,7 +40,8 @@ def check(report: Report, folder: WorkFolder, table: Any, dpia: Path | None, sho
     if show_levels:
         _show_levels(opened, table, report)
     with shown_progress(quiet=report.as_json) as progress:
-        prepared: Any = opened.prepare(table, **options, progress=progress)
+        watched = Watched(table)
+        prepared: Any = opened.prepare(watched, **options, progress=progress)
     reasons = [*deadline_passed(opened.project), *prepared.reasons]
     opened.record("check", file=table.name, way=prepared.options or "sums", reasons=[reason.code for reason in reasons])
     # Sums are shared once by their keys; rows can be shared again, which tells more than once.
@@ -56,14 +57,13 @@ def check(report: Report, folder: WorkFolder, table: Any, dpia: Path | None, sho
         report.facts["error"] = refusals[0]
     report.line(prepared.summary.to_text())
     show_adjusted(prepared.summary.adjusted, report, is_summarised=True)
-    first = next(iter(table_batches(table, schema=opened.project)))
-    _show_unused(opened.project, first, report)
+    _show_unused(opened.project, watched.head, report)
     report.line()
     if dpia is not None:
         text = assessment(opened.project, opened.policy, prepared.summary)
         make_private_file(dpia).write_text(text, encoding="utf-8")
         report.line(f"{dpia}: a draft of an impact assessment. Fill in what stands in brackets.")
-    _ask_about_numbers(opened.project, first, report)
+    _ask_about_numbers(opened.project, watched.head, report)
     if shared_before:
         report.line("The party has shared before. A second share of the same rows tells the analyst more.")
     if reasons:
@@ -194,6 +194,7 @@ def share(
     approver = approved_by or _login_name()
     is_round = options["round_file"] is not None
     n_left = opened.n_rounds_left if is_round else 0
+    watched = Watched(table)
     with _tell_if_shared(opened, report), ExitStack() as stack:
         progress = stack.enter_context(shown_progress(quiet=report.as_json))
 
@@ -202,7 +203,7 @@ def share(
             report.facts |= {"summary": summary.to_dict()}
             report.line(summary.to_text())
             show_adjusted(summary.adjusted, report, is_summarised=True)
-            _show_unused(opened.project, next(iter(table_batches(table, schema=opened.project))), report)
+            _show_unused(opened.project, watched.head, report)
             report.line()
             _ask_for_fingerprints(opened, report)
             if approve or says_yes(STEPS["party share"].asks, as_json=report.as_json):
@@ -210,7 +211,7 @@ def share(
             return None
 
         options |= {"withdrawals": withdrawals or (), "without": without or (), "heard": heard or ()}
-        file = opened.share(table, approve=ask, progress=progress, **options)
+        file = opened.share(watched, approve=ask, progress=progress, **options)
     size = file.stat().st_size
     who = f"approved by {approver}"
     if is_round and opened.n_rounds_left < n_left:
@@ -305,6 +306,7 @@ def predict(
     called: Counter[Any] = Counter()
     task = opened.project.task
     is_new = not output.exists()
+    watched = Watched(table)
 
     def look(frame: Any) -> None:
         # Of rare classes, no row may reach one half: with a threshold, that is looked after.
@@ -313,7 +315,7 @@ def predict(
 
     with shown_progress(quiet=report.as_json, first="predicting"):
         n_rows = opened.predict(
-            table,
+            watched,
             output,
             flag_from=least,
             keep=keep or (),
@@ -326,8 +328,7 @@ def predict(
     report.line(f"{output}: {n_rows} predictions{replaced}")
     if opened.project.shares_sums and options["using"] in (None, "combined"):
         report.line(opened.sentence)
-    first = next(iter(table_batches(table, schema=opened.project)))
-    if unused := [name for name in _list_unused(opened.project, first) if name not in (keep or ())]:
+    if unused := [name for name in _list_unused(opened.project, watched.head) if name not in (keep or ())]:
         report.line(
             f"Columns not used: {list_names(unused)}. To copy one beside the predictions: --keep "
             f"{shlex.quote(unused[0])}"

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from ..agreement import Project, load_project
 from ..bundle import Bundle, KeyPair
 from ..errors import AgreementError, ExchangeError
-from ..sums import SumsModel
 from .log import AuditLog
 
 __all__ = ["SEALED", "AnalystFiles", "AnalystWay", "Export", "ReceivedFile"]
@@ -160,10 +159,6 @@ class AnalystWay(ABC):
     @abstractmethod
     def export(self, *, anchor_predictions: bool) -> Export:
         """Return the files that go back to the parties."""
-
-    def model(self) -> SumsModel:
-        """Return the one model of all parties' sums."""
-        raise AgreementError(f"Project {self.folder.project.name!r} shares rows: each party has a model of its own.")
 
     def read_integration(self) -> tuple[dict[str, Any], Any]:
         """Return models by party, and their integration."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -172,6 +172,7 @@ class Target:
     maximum: float = math.inf
     """The possible range of numbers, in their unit."""
     unit: str = ""
+    missing_words: tuple[str, ...] = ()
     is_clipped: bool = False
     """Whether numbers outside the range become the nearer bound; otherwise they are refused."""
 
@@ -180,6 +181,8 @@ class Target:
 class Schema:
     """The columns of a table, in the order of the matrix that it becomes; a subclass may name targets."""
 
+    keep: ClassVar[Sequence[str]] = ()
+    """Columns that are also read as they came; see `Keeping`."""
     columns: tuple[Column, ...]
 
     @property
@@ -214,3 +217,18 @@ class Schema:
         for column in self.columns:
             yield column, X[..., start : start + column.n_features]
             start += column.n_features
+
+
+class Keeping(Schema):
+    """A schema by which some columns are read twice: by its rules, and as they came (`take_kept`)."""
+
+    def __init__(self, schema: Schema, keep: Sequence[str]) -> None:
+        super().__init__(columns=schema.columns)
+        # Schemas are frozen.
+        self.__dict__.update(keep=keep, _targets=schema.targets)
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """The columns that hold targets."""
+        found: tuple[Target, ...] = self.__dict__["_targets"]
+        return found

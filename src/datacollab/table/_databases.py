@@ -18,7 +18,7 @@ from ..errors import ExchangeError, MissingExtraError
 from ._arrow_frames import reader_frames
 from ._column import Schema
 from ._limits import unreadable
-from ._text import settle_types, spell_names
+from ._text import AS_CAME, settle_types, spell_names
 
 DATABASES = (".sqlite", ".sqlite3", ".db", ".duckdb")
 _SCHEME = re.compile(r"postgres(?:ql)?://")
@@ -246,4 +246,8 @@ def _sqlite_frame(query: Query, names: Sequence[str], columns: Sequence[Sequence
             dtype = np.float64 if name in numeric or float in types or None in entries else np.int64
         series.append(pandas.Series(entries, dtype=dtype))
     frame = pandas.concat(series, axis=1) if series else pandas.DataFrame()
-    return settle_types(frame.set_axis(list(names), axis=1), schema)
+    keep = () if schema is None else schema.keep
+    as_came = {
+        name + AS_CAME: pandas.Series(columns[names.index(name)], dtype=object) for name in keep if name in names
+    }
+    return settle_types(frame.set_axis(list(names), axis=1).assign(**as_came), schema)

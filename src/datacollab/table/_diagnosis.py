@@ -39,7 +39,7 @@ _RARE = 0.02
 """Part of the rows in which a number far outside may be a slip of the pen; in more rows it is meant."""
 _MOSTLY = 0.8
 """Part of numbers from which other entries are faults."""
-_MOST_SENTINELS = 0.2
+_MOSTSENTINELS = 0.2
 """The largest part of numbers that stand for missing; with more, they are likely to be meant."""
 _FAR_OFF = 10
 """In widths of all other numbers."""
@@ -53,7 +53,7 @@ _MOST_SKIPPED = 1000
 _ANOTHER = "has another whole number in every row"
 _CODE = re.compile(r"[+-]?0\d+", re.ASCII)
 _MARKED = re.compile(r"[+-]?\d+([.,]\d+)+", re.ASCII)
-_SENTINEL = re.compile(r"-?(9+|8+|7+|9+[678])|-1", re.ASCII)
+SENTINEL = re.compile(r"-?(9+|8+|7+|9+[678])|-1", re.ASCII)
 _DATE = re.compile(
     r"(\d{4}[-/]\d{1,2}[-/]\d{1,2}|\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2}))([T ]\d{1,2}:\d{2}.*)?", re.ASCII
 )
@@ -371,7 +371,7 @@ def _find_sentinels(numbers: FloatArray, limits: tuple[float, float] | None) -> 
     Negative ones among numbers that are none are codes at any distance.
     """
     counts = {value: n for value, n in _count_values(numbers) if math.isfinite(value)}
-    usual = [value for value in counts if not _SENTINEL.fullmatch(label_text(value))]
+    usual = [value for value in counts if not SENTINEL.fullmatch(label_text(value))]
     n_all = sum(counts.values())
     # One other value has no width that something could lie outside of.
     if n_all < _FEWEST_ROWS or len(usual) < 2:
@@ -390,7 +390,7 @@ def _find_sentinels(numbers: FloatArray, limits: tuple[float, float] | None) -> 
             low = min(low, value)
             high = max(high, value)
     codes = {value for value in counts if not low <= value <= high}
-    if sum(counts[each] for each in codes) > _MOST_SENTINELS * n_all:
+    if sum(counts[each] for each in codes) > _MOSTSENTINELS * n_all:
         return set()
     return set(map(label_text, codes))
 

@@ -335,7 +335,7 @@ def encode_table(
     for target in targets:
         name = target.name
         place = ColumnPlace(f"{where}: target {name!r}", first_row, earlier.columns.get(name, Counter()))
-        entries = entries_of[position_of[name]]
+        entries = blank_words(entries_of[position_of[name]], target.missing_words)
         try:
             if partly and target.part == "target":
                 labelled = label_codes(entries, ()) != MISSING

@@ -46,7 +46,7 @@ def table_format(path: Path) -> str:
 def read_table(source: Any, *, schema: Schema | None = None) -> Any:
     """Read a table of text, a workbook, a Parquet or Arrow file, or one of SPSS, Stata or SAS into a data frame.
 
-    It may also be a `Query` of a database, or anything with ``__arrow_c_stream__``.
+    It may also be a `Query` of a database, or anything with ``__arrow_c_stream__``; a data frame is returned itself.
 
     The end of the name is the format, and one that is not known is text: separators, decimal marks, encoding and lines
     above the header are found from the whole file.  A notice says them, and labels of codes (`notices_to`).
@@ -64,6 +64,8 @@ def read_table(source: Any, *, schema: Schema | None = None) -> Any:
         If pandas, or for all but text the extra `tables`, is not installed.
     """
     source = table_source(source)
+    if type(source) is Frame and not is_stream(source.table):
+        return source.table
     if isinstance(source, Path) and (kind := _READ.get(source.suffix.lower(), "CSV")) not in _COLUMNAR:
         return next(text_frames(source, kind, batch_rows=None, schema=schema))
     # Without a schema a column of a query has its type by all rows.
@@ -95,7 +97,7 @@ class Frame:
 
     table: Any
     name: str = "the table"
-    path: None = None
+    path: Path | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -106,6 +108,26 @@ class Frame:
             return stream_frames(self.table, self.name, batch_rows=batch_rows, schema=schema)
         starts = range(0, max(len(self.table), 1), batch_rows)
         return (self.table.iloc[start : start + batch_rows] for start in starts)
+
+
+class Watched(Frame):
+    """A source whose first rows stay in `head` when it is read, as a second reading of a database may find others."""
+
+    def __init__(self, table: str | Path | Query | Frame) -> None:
+        source = table_source(table)
+        super().__init__(source, source.name, table_file(source))
+        self.head: Any
+        """A data frame, once the source was read."""
+
+    def __str__(self) -> str:
+        return str(self.table)
+
+    def frames(self, batch_rows: int, schema: Schema | None) -> Iterator[Any]:
+        """Yield data frames of so many rows, and keep the first one."""
+        for place, frame in enumerate(table_batches(self.table, batch_rows=batch_rows, schema=schema)):
+            if not place:
+                self.__dict__["head"] = frame  # sources are frozen
+            yield frame
 
 
 def table_source(table: Any, name: str = "the table") -> Path | Query | Frame:
@@ -231,7 +253,8 @@ def write_table(path: Path, batches: Iterable[Any], *, mode: int = 0o666) -> int
 
     There is at least one frame, and all have the same columns.  The end of the name is the format; an unknown one is
     refused.  A CSV file has commas and points, or the style in ``attrs["style"]`` of the first frame: semicolons and
-    decimal commas if the frame was read from such a table.  An Excel sheet holds 1,048,575 rows below its header.
+    decimal commas if the frame was read from such a table.  An Excel sheet holds 1,048,575 rows below its header, and
+    numbers for texts that it shows alike in columns of ``attrs["kept"]``.
 
     The file appears when all of it is on the disk; if anything goes wrong, an earlier file is unchanged. Its
     permissions are `mode`, less the umask, from the first moment on.

@@ -6,11 +6,18 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .._entries import invalid, join_names, refuse_if
 from .._frames import label_text, relax
-from ._diagnosis import FEWEST_OF_LEVEL, Answers, ColumnFinding, count_words, entry_text
+from .._typing import FloatArray
+from ._diagnosis import FEWEST_OF_LEVEL, SENTINEL, Answers, ColumnFinding, count_words, entry_text
 from ._values import MISSING_WORDS, is_missing_word
 
+_MOST_CLASSES = 10
+"""Different whole numbers that are taken as classes, such as digits and grades; more are years, visits and the like."""
+_FEWEST_AMOUNTS = 5
+"""Different whole numbers below which they are classes, whatever their gaps."""
 _RARE = 0.02
 """Part of the public rows below which a class may have few rows at the parties."""
 
@@ -77,9 +84,42 @@ def _ask_spellings(name: str, texts: set[str], keep: set[str]) -> list[str]:
     return [f"it has {differ}, {join_names(several[0])}: {done}."]
 
 
+def are_amounts(numbers: FloatArray) -> bool:
+    """Return whether whole numbers of a target are amounts rather than codes of classes, by their gaps.
+
+    More than ten different ones are.  Fewer are if they thin out from 0 or 1 on, as counts do: 0, 1, 2, 4, 6, 34.
+    """
+    values, counts = np.unique(numbers, return_counts=True)
+    if values.size > _MOST_CLASSES:
+        return True
+    # 9, 88 and 99 after 1, 2 and 3 mean no answer.
+    is_usual = np.array([SENTINEL.fullmatch(label_text(each)) is None for each in values])
+    values = values[is_usual]
+    counts = counts[is_usual]
+    # Counts begin at 0 or 1; codes as 101 and 201 do not.  Of fewer numbers anything may be meant.
+    if values.size < _FEWEST_AMOUNTS or values[0] not in (0, 1):
+        return False
+    steps = np.diff(values)
+    # Tens and the like are codes as well as ones are.
+    steps = steps / np.gcd.reduce(steps.astype(np.int64))
+    gaps = np.flatnonzero(steps > 1)
+    # One gap may be between two sorts of codes, and a sum of few points may lack some.
+    if gaps.size < 2 or values.size > (steps.sum() + 1) / 2:
+        return False
+    # Most rows of a count come before its first gap, and those of codes lie anywhere.
+    first = gaps[0] + 1
+    return bool(counts[first:].sum() <= counts[:first].sum())
+
+
+def class_text(entry: object) -> str:
+    """Return an entry as the text of a class; truth values by their words, so that predictions have these, too."""
+    # Readers of tables have taken true and TRUE for True.
+    return str(entry) if isinstance(entry, bool | np.bool_) else label_text(entry)
+
+
 def rare_classes(name: str, entries: Any) -> ColumnFinding | None:
     """Return a finding if few rows have a class."""
-    counts = Counter(entries.dropna().map(label_text))
+    counts = Counter(map(class_text, entries.dropna()))
     few = [each for each in counts if counts[each] < max(FEWEST_OF_LEVEL, _RARE * sum(counts.values()))]
     if not few:
         return None

@@ -51,6 +51,8 @@ _ODD_CODES = (
     "has nothing but digits, an E and digits, of several lengths, as 1E30 and 5E0: codes, or powers of ten? Write "
     "numbers with a point or sign (5.0E0, 5E+0), and codes with a letter before them (ICD 5E0)."
 )
+AS_CAME = "\0"
+"""Ends the name of a column as it came; no file of text holds this sign."""
 _NO_NAME = (
     "has no name and holds entries. If it numbers the rows, remove it; if it is data, write a name for it into the "
     "header."
@@ -69,16 +71,30 @@ def _numeric_places(names: Sequence[str], schema: Schema) -> set[int]:
 
 
 def settle_types(table: Any, schema: Schema | None) -> Any:
-    """Make numbers of the schema float64, or a type could change after a first batch that has whole ones only."""
+    """Make numbers of the schema float64, or a type could change after a first batch that has whole ones only.
+
+    Columns that the schema keeps are added as they came, unless the reader has done so.
+    """
     if schema is None:
         return table
+    as_came = {each + AS_CAME: table[each] for each in schema.keep if each in table and each + AS_CAME not in table}
     # Other entries stay, for `encode_table` to refuse.
     numeric = {name for name, labels in schema.labels.items() if not labels}
     # Truth values and whole numbers: a later batch may have decimals or gaps.
     kinds = {name: dtype.kind for name, dtype in table.dtypes.items() if name in numeric}
     changed = {name: "float64" for name, kind in kinds.items() if kind in "biu"}
     # Without a change it would still copy the table.
-    return table.astype(changed) if changed else table
+    if changed:
+        table = table.astype(changed)
+    return table.assign(**as_came) if as_came else table
+
+
+def take_kept(table: Any, keep: Sequence[str]) -> dict[str, Any]:
+    """Take columns out of a frame as their source has them: texts letter by letter, whole numbers without a point.
+
+    The frame was read by `Keeping` these; a frame in memory was not read, and its columns are as they came.
+    """
+    return {name: table.pop(name + AS_CAME) if name + AS_CAME in table else table[name] for name in keep}
 
 
 def spell_names(path: object, names: Sequence[str], schema: Schema | None) -> list[str]:
@@ -156,7 +172,10 @@ def text_frames(path: Path, kind: str, *, batch_rows: int | None, schema: Schema
         remarks=[*layout.remarks, *_spelling_remarks(layout.names, names)],
     )
     is_plain = layout.words in _PLAIN and not (layout.n_hollow or layout.has_comma_numbers or is_export(names))
-    # The C parser reads the plain case many times as fast, and alike.
+    # The C parser makes numbers and gaps of entries at once, but for columns that the schema lacks.
+    if schema is not None:
+        is_plain = is_plain and not {*schema.keep} & {*schema.labels, *schema.feature_names}
+    # It reads the plain case many times as fast, and alike.
     if is_plain and schema is not None and not layout.may_have(codes=False):
         table.tell()
         for chunk in layout.chunks(batch_rows, **_parser_options(names, schema)):
@@ -338,6 +357,7 @@ def _read_by_columns(table: _Text, batch_rows: int | None, schema: Schema | None
     text = Numbers({"text"}, POINT, is_declared=False)
     labels = _labels_of(schema)
     missing = {place: _missing_texts(name, labels) for place, name in enumerate(names) if name}
+    keep = {place: name + AS_CAME for place, name in enumerate(names) if schema is not None and name in schema.keep}
     parts = []
     letters: dict[str, Counter[str]] = {names[place]: Counter() for place, each in columns.items() if each.has_marks}
     for chunk in table.chunks(batch_rows or _PLAN_ROWS):
@@ -345,6 +365,7 @@ def _read_by_columns(table: _Text, batch_rows: int | None, schema: Schema | None
             names[place]: columns.get(place, text).convert(chunk[place].to_numpy(), missing=each)
             for place, each in missing.items()
         }
+        entries |= {name: text.convert(chunk[place].to_numpy()) for place, name in keep.items()}
         frame = settle_types(pandas.DataFrame(entries, index=range(len(chunk))), schema)
         for place, each in columns.items():
             if each.has_marks:

@@ -249,6 +249,8 @@ _MOST_HELD = {"columns": 16_384, "rows": 1_048_575, "letters in a cell": 32_767,
 """Limits of a sheet below its header, and the bytes that every program unpacks."""
 _EXACT = 10**15
 """From here on Excel rounds whole numbers, so they are written as texts."""
+_SHOWN = re.compile(r"-?\d{1,11}(?:\.\d+)?", re.ASCII)
+"""Numbers that a cell shows with all digits before the point, and no power of ten."""
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -276,7 +278,17 @@ def sheet_writer(file: BinaryIO, first: Any, stack: ExitStack) -> Callable[[Any]
             _check_limit("bytes", n_bytes)
 
     write([list(map(str, first.columns))])
-    return lambda batch: write(batch.itertuples(index=False, name=None))
+    kept = [name in first.attrs.get("kept", ()) for name in first.columns]
+    return lambda batch: write(map(_show_alike, row, kept) for row in batch.itertuples(index=False, name=None))
+
+
+def _show_alike(entry: Any, is_kept: bool) -> Any:
+    """Return a kept text as a number if a cell shows it alike: it may have been one, and formulas look for numbers."""
+    if not (is_kept and isinstance(entry, str) and _SHOWN.fullmatch(entry)):
+        return entry
+    number = float(entry)
+    # Read from a cell, 007 would be 7, and 1.50 would be 1.5.
+    return number if cell_text(number) == entry else entry
 
 
 def _check_limit(unit: str, number: int) -> None:

@@ -60,7 +60,7 @@ from ...own import (
     personalise,
 )
 from ...survival import SurvivalModel
-from ...table import encode_table, is_read, read_table, table_source
+from ...table import encode_table, read_table, table_source
 from ._stored_party import StoredParty, load_party
 
 _FEWEST_JUDGES = 10
@@ -152,13 +152,10 @@ def _combine(
 def _read_public_rows(project: Project, anchor: Anchor, public: Any) -> tuple[FloatArray, NDArray[Any] | None]:
     """Return public rows and their targets: those of a table that is given, or else the anchor's."""
     if public is not None:
-        where = "the public table"
-        if is_read(public):
-            source = table_source(public, where)
-            where = str(source)
-            public = read_table(source, schema=project)
+        source = table_source(public, "the public table")
+        public = read_table(source, schema=project)
         with_target = project.task.is_single and project.task.target in public.columns
-        table = encode_table(project, public, where=where, with_target=with_target, partly=True)
+        table = encode_table(project, public, where=str(source), with_target=with_target, partly=True)
         return table.X[table.labelled], table.target
     # Generated rows of all classes are equally many, so their targets are no sample of anybody's.
     if project.anchor.method != "sample" or anchor.target is None:

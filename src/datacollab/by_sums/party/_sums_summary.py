@@ -24,15 +24,14 @@ _OVERHEAD_BYTES = 2200
 """About what a message takes beside its numbers."""
 _WIDTH = 100
 APART = (
-    "If at least two other institutions do not work with the analyst, the analyst learns nothing of your institution "
-    "alone. It learns one total, with noise: that of all institutions, or, if some work with the analyst, that of the "
-    "others. The total tells how many people there are, and how often each outcome occurs. It may reveal a person "
-    "whose outcome is rare. If there is a second total, comparing the two may reveal a person who is in only one of "
-    "them."
+    "If at least two other institutions do not work with the analyst, it learns nothing of yours alone: only the "
+    "total, with noise, of all that do not. This tells how many people there are, and how often each outcome occurs. "
+    "It may reveal a person whose outcome is rare; two totals, a person who is in only one of them."
 )
+_PERSONAL = "The noise promises no anonymity, so the file remains personal data."
 TOGETHER = (
-    "If the analyst and one institution work together, or are the same, they guess better than by chance whether "
-    "somebody they know is among the rows. The noise promises no anonymity, so the file remains personal data."
+    "If the analyst and one institution work together, or are the same, they guess better than by chance whether a "
+    f"known person is among the rows. {_PERSONAL}"
 )
 ATTACKERS = {
     "analyst": "the analyst alone",
@@ -51,18 +50,16 @@ _STUDY_ATTACKERS = {
 """In words, by the attributes of `StudyMembership`."""
 OF_STUDY = (
     "No secret map hides the rows of a study, other than an effect's. So the analyst alone guesses better than by "
-    "chance, and better still with institutions; so may institutions alone, to which the results go."
+    "chance whether a known person is among the rows, and better still with an institution, or as one. So may "
+    f"institutions alone, which get the results. {_PERSONAL}"
 )
-_MEASURED_HOW = (
-    "This is how well attackers distinguished people in a total from others, as an AUC (.50 is guessing, 1.00 is "
-    "certain)."
-)
+_MEASURED_HOW = "How well attackers distinguished people in a total from others (AUC: .50 is guessing, 1.00 certain)"
 LESS_NOISE = "This total has less noise or more columns than those measured, and reveals more."
 INVENTED = (
-    "If one person made up all the other parties, they could read your part. Ring up two of these institutions, at "
-    "numbers that you know, and have each read out the fingerprint of its own key. You are asked to type them."
+    "One person who made up all the other parties could read your part. Ring up two of these institutions, at numbers "
+    "that you know: each reads out its own key's fingerprint, which you type."
 )
-HEARD = "Two of these institutions read their fingerprints out to you. So nobody has made up all the other parties."
+HEARD = "Two read their fingerprints out to you. So nobody has made up all the other parties."
 ONE_CLASS = (
     "All your rows are of one class. If the others are not recorded at your institution, or not in this file, do not "
     "share: the model would learn that nobody is of them. If there was really nobody, you may share: the total hides "
@@ -103,8 +100,8 @@ def classes_not_counted(n_rows_of: Counter[Any], n_rows_together: int) -> list[s
 
 
 SHORTENED = (
-    "{} of your rows stood out from your others, and were shortened: the total tells little more of these people than "
-    "of others, even if nobody else has their values."
+    "{} of your rows stood out from your others, and were shortened: the total tells little more of them than of "
+    "others."
 )
 
 
@@ -206,16 +203,17 @@ class SumsSummary:
     def to_dict(self) -> dict[str, Any]:
         """Return the same as JSON holds it."""
         listed = {name: list(getattr(self, name)) for name in ("tells", "sentences", "others", "earlier")}
-        who = [APART, TOGETHER]
-        if self.of_study:
-            who.append(OF_STUDY)
-        return asdict(self) | {"way": "sums", **listed, "who": who}
+        return asdict(self) | {"way": "sums", **listed, "who": self._who_learns()}
+
+    def _who_learns(self) -> list[str]:
+        """Say who learns what, by itself and together with others."""
+        return [APART, OF_STUDY if self.of_study else TOGETHER]
 
     def to_text(self) -> str:
         """Return the same for people."""
-        lines = [*self._fact_lines(), "", *_wrap(APART), *_wrap(TOGETHER)]
-        if self.of_study:
-            lines += _wrap(OF_STUDY)
+        lines = [*self._fact_lines(), ""]
+        for sentence in self._who_learns():
+            lines += _wrap(sentence)
         lines += ["", "The other parties:", *(f"  {each}" for each in self.others)]
         lines += [*_wrap(INVENTED if self.n_unconfirmed else HEARD), ""]
         lines += self.study_lines() if self.of_study else self._membership_lines()
@@ -235,8 +233,8 @@ class SumsSummary:
         if self.n_public:
             rows += f", and {self.n_public} labelled public ones"
         lines = [
-            f"Party {self.party} of project {self.project} would send one file to the analyst ({self.analyst}).",
-            f"It holds {self.n_numbers:,} numbers, about {self.n_bytes:,} bytes: {rows}.",
+            f"Party {self.party} of project {self.project} would send the analyst ({self.analyst}) one file:",
+            f"{self.n_numbers:,} numbers, about {self.n_bytes:,} bytes: {rows}.",
             f"Masks hide them: only the total of all {self.n_parties} parties, {self.n_entities} institutions, can be "
             f"read, with {self.noise_words}.",
             "No row leaves, and no target.",
@@ -269,18 +267,11 @@ class SumsSummary:
         """Say how well attackers tell members from others, by rows together."""
         people = [each for each in self.measured if not each.rare]
         rare = next(each for each in reversed(self.measured) if each.rare)
-        title = (
-            f"Measured on public tables, with noise of {rare.noise:g}; your table may reveal more. {_MEASURED_HOW} "
-            f"{WORST_ROSTERS}"
-        )
-        caution = (
-            f"{self._rows_text} Fewer rows reveal more, and so does a rare class: with ten people of a class among "
-            f"{rare.n_rows:,} rows, the analyst alone reached {auc_text(rare.analyst)}, parties "
-            f"{auc_text(rare.party)}, all together {auc_text(rare.together)}."
-        )
+        title = f"{_MEASURED_HOW}, on public tables with noise of {rare.noise:g}; your table may reveal more. "
+        caution = f"* Ten of them are of a rare class. Fewer rows reveal more. {self._rows_text}"
         if self.is_less_hidden:
             caution += f" {LESS_NOISE}"
-        return [*_wrap(title), *_figure_lines(people, ATTACKERS), *_wrap(caution)]
+        return [*_wrap(title + WORST_ROSTERS), *_figure_lines([*people, rare], ATTACKERS), *_wrap(caution)]
 
     def study_lines(self) -> list[str]:
         """Say how well attackers tell members of a study's totals, by set of statistics and rows together."""
@@ -290,9 +281,9 @@ class SumsSummary:
             measured = [each for each in self.measured_study if each.statistics == statistics]
             lines += [f"The totals of {', '.join(statistics)}:", *_figure_lines(measured, _STUDY_ATTACKERS), ""]
         if lines:
-            title = f"Measured on public tables; your table may reveal more. {_MEASURED_HOW} {WORST_ROSTERS}"
+            title = f"{_MEASURED_HOW}, on public tables; your table may reveal more. {WORST_ROSTERS}"
             lines = [*_wrap(title), "", *lines]
-        caution = f"{self._rows_text} Fewer rows reveal more, and so do all totals together."
+        caution = f"Fewer rows reveal more, and so do all totals together. {self._rows_text}"
         attacked = {title.partition(" (")[0] for each in self.measured_study for title in each.statistics}
         unmeasured = [each for each in self.statistic.split(", ") if each not in attacked]
         if unmeasured:
@@ -304,8 +295,8 @@ class SumsSummary:
         # Each other party adds at least so many, as the project demands.
         fewest = (self.n_rows_together - self.n_rows) // (self.n_parties - 1)
         return (
-            f"In this project the total has at least {self.n_rows_together:,} rows (your {self.n_rows:,}, and "
-            f"{fewest:,} or more from each other party)."
+            f"This total has at least {self.n_rows_together:,} rows (your {self.n_rows:,}, and {fewest:,} or more from "
+            "each other party)."
         )
 
 
@@ -315,7 +306,9 @@ def _wrap(text: str) -> list[str]:
 
 def _figure_lines(measured: Sequence[MeasuredMembership | StudyMembership], attackers: dict[str, str]) -> list[str]:
     """Return a table of areas under the curve: a line for each attacker, a column for each number of rows."""
-    table = [("Rows of all parties together:", *(f"{each.n_rows:,}" for each in measured))]
+    marks = ["*" * (isinstance(each, MeasuredMembership) and each.rare) for each in measured]
+    heads = [f"{each.n_rows:,}{mark}" for each, mark in zip(measured, marks, strict=True)]
+    table = [("Rows of all parties together:", *heads)]
     table += [(name, *(auc_text(getattr(each, who)) for each in measured)) for who, name in attackers.items()]
     width = max(len(name) for name, *_ in table)
     return [f"  {name:<{width}}{''.join(f'{value:>8}' for value in values)}" for name, *values in table]

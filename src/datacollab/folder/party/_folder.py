@@ -73,7 +73,7 @@ from ...bundle import (
 )
 from ...errors import AgreementError, ExchangeError
 from ...sums import MaskKey, mask_card
-from ...table import EncodedTable, encode_table, is_read, read_table, table_source
+from ...table import EncodedTable, encode_table, read_table, table_source
 from ..ledger import Ledger, LedgerEntry
 from ..log import AuditLog
 from ..log import locked as lock
@@ -230,11 +230,8 @@ class Folder:
 
 def encode(folder: Folder, table: Any, *, where: str | None = None) -> EncodedTable:
     """Encode a table with targets, as `PartyFolder.prepare` takes it, as the project's matrix; see `where` there."""
-    if is_read(table):
-        source = table_source(table, where or "the table")
-        where = where or str(source)
-        table = read_table(source, schema=folder.project)
-    return encode_table(folder.project, table, where=where or "the table")
+    source = table_source(table, where or "the table")
+    return encode_table(folder.project, read_table(source, schema=folder.project), where=where or str(source))
 
 
 def load_anchor(folder: Folder, project: Project) -> Anchor:

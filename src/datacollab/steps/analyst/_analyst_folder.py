@@ -17,7 +17,6 @@ from ...by_sums.rounds import ROUND_FILE
 from ...errors import AgreementError, ExchangeError
 from ...folder.analyst import AnalystFiles, AnalystWay, ReceivedFile, load_analysts_key
 from ...folder.log import AuditLog, locked
-from ...sums import SumsModel
 
 if TYPE_CHECKING:
     from ...analyst import BaseIntegrator
@@ -234,10 +233,6 @@ class AnalystFolder(AnalystFiles):
     def read_integration(self) -> tuple[dict[str, Any], Integration]:
         """Return models by party, and their integration, of the shares of rows there; or raise NOT_INTEGRATED."""
         return self.way.read_integration()
-
-    def sums_model(self) -> SumsModel:
-        """Return the model of all parties' sums; raise NOT_INTEGRATED, STATE_DAMAGED, or AgreementError in a study."""
-        return self.way.model()
 
     def __repr__(self) -> str:
         return f"AnalystFolder({os.fspath(self.path)!r}, project={self.project.name!r})"

@@ -19,7 +19,7 @@ from ...agreement import Project, Task
 from ...bundle import write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError
 from ...folder.party import MappedModel, PartyWay, record
-from ...table import encode_table, read_table, table_file, table_format, write_table
+from ...table import Keeping, encode_table, read_table, table_file, table_format, take_kept, write_table
 from ._predict import check_kept, check_output, check_written_once, model_error
 
 ROW = "row"
@@ -123,8 +123,9 @@ def explain(
     side = home.side("collaboration")
     classes = choose_classes(side, options, project.task)
     _shap()
-    table = read_table(source, schema=project)
+    table = read_table(source, schema=Keeping(project, options.keep))
     check_kept(source, options.keep, table.columns)
+    kept = require("pandas", "cli").DataFrame(take_kept(table, options.keep), index=table.index)
     names = [column.name for column in project.columns]
     check_written_once(source, options.keep, {ROW, OUTPUT, BASE, ANSWER, *contribution_names(names)})
     encoded = encode_table(project, table, where=str(source), with_target=False)
@@ -159,7 +160,9 @@ def explain(
         exact=len(names) <= MOST_EXACT,
         adjusted=encoded.adjusted.to_dict(),
     )
-    write_table(output, [result.frame(table.iloc[chosen][list(options.keep)])], mode=0o600)
+    frame = result.frame(kept.iloc[chosen])
+    frame.attrs["kept"] = options.keep
+    write_table(output, [frame], mode=0o600)
     if figure is not None:
         result.save_figure(figure)
     record(way.folder, "explain", file=source.name, n_rows=len(chosen))

@@ -20,7 +20,7 @@ from ...errors import AgreementError, DataCollabError, ExchangeError, NumericalE
 from ...folder.party import MappedModel, PartyWay, are_targets, list_times, record
 from ...folder.step_table import leading_figure
 from ...linalg import entropy, log_losses, mean_with_interval, ranking_figures, wilson
-from ...table import Adjustments, encode_table, is_same_file, table_batches
+from ...table import Adjustments, Keeping, encode_table, is_same_file, table_batches, take_kept
 
 PREDICTION = "prediction"
 FLAGGED = "flagged"
@@ -56,15 +56,17 @@ def predict_batches(
     def frames() -> Iterator[Any]:
         pandas = require("pandas", "cli")
         adjusted = Adjustments()
-        for table in table_batches(source, batch_rows=batch_rows, schema=project):
+        for table in table_batches(source, batch_rows=batch_rows, schema=Keeping(project, keep)):
             check_kept(source, keep, table.columns)
+            kept = {name: column.array for name, column in take_kept(table, keep).items()}
             encoded = encode_table(project, table, where=str(source), with_target=False, before=adjusted)
             adjusted = encoded.adjusted
             predicted: dict[str, Any] = dict.fromkeys(columns, ())
             if encoded.n_rows:
                 predicted = _predict_columns(project, side, encoded.X, source, names, flag_from)
-            frame = pandas.DataFrame({name: table[name].array for name in keep} | predicted)
-            frame.attrs = table.attrs  # with semicolons if the table has them
+            frame = pandas.DataFrame(kept | predicted)
+            # With semicolons if the table has them.
+            frame.attrs = {**table.attrs, "kept": keep}
             yield frame
         tell(adjusted)
 
