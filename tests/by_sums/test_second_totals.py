@@ -254,6 +254,7 @@ EDITS = {
     (Sharing, "most_rows"): lambda draft: draft.sharing(most_rows=dict.fromkeys(THREE, 999)),
     (Task, "kind"): of_pulse,
     (Task, "target"): lambda draft: of_pulse(draft, maximum=150.0),
+    (Task, "missing_words"): lambda draft: of_pulse(draft, missing_words=("UNK",)),
     (Task, "classes"): lambda draft: of_classes(draft, classes=("yes", "no", "perhaps"), positive=None),
     (Task, "positive"): lambda draft: of_classes(draft, positive="no"),
     (Task, "treatment"): of_an_effect,

@@ -209,6 +209,11 @@ class DaskEngine(Engine):
         self._check_connection()
         try:
             self._client.wait_for_workers(len(set(self._homes)), timeout=_PATIENCE)
+        except AttributeError:
+            # The scheduler went just now: distributed then asks one that is None.
+            if self._client.scheduler is not None:
+                raise
+            raise self._make_connection_error() from None
         except _TIMEOUTS:
             logger.warning("Dask: no worker took the lost one's place; the others take over its parties")
         workers = self._find_workers()
@@ -230,10 +235,13 @@ class DaskEngine(Engine):
 
     def _check_connection(self) -> None:
         if self._client.status in ("closing", "closed"):
-            raise ClusterError(
-                f"Dask: {self._client!r} is closed, or has lost its scheduler. See whether the scheduler runs, make "
-                "another client, and fit again."
-            )
+            raise self._make_connection_error()
+
+    def _make_connection_error(self) -> ClusterError:
+        return ClusterError(
+            f"Dask: {self._client!r} is closed, or has lost its scheduler. See whether the scheduler runs, make "
+            "another client, and fit again."
+        )
 
     def _check_versions(self) -> None:
         """Refuse machines without this package, or with another version: tasks are functions of it, by their names."""

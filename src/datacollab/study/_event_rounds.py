@@ -5,7 +5,7 @@ over rows i and intervals j of time.  Rates have one interval.
 
 *Hazards.*  Times are grouped into agreed intervals, as in [Prentice1978]_: a row at risk in an interval has its event
 there with the probability :math:`1 - e^{-u}`, where :math:`u = e^{a + x^\top \beta}`, whatever the hazard does within
-the interval, and whatever times are tied.  A row that leaves within an interval counts for the part before.
+the interval, and whatever times are tied.  A row that leaves within one counts for the part before.
 
 .. math:: e = \frac{v(u)}{e^{u} - 1} \text{ for an event, and } -v(u) \text{ without}, \quad v(u) = \min(u, C_j)
 
@@ -24,14 +24,17 @@ most, whose residual is 1 at most; its others are :math:`-C_j` at least, -C toge
 that are above 0 add up to 1 + C at most, as do those below, and U moves by 1 + C times the largest distance of two rows
 at most.
 
-The information is that of x among the rows with events: at the true coefficients these are a sample from those at risk
-by their hazards.  It is a sum over differences of events that are near each other in a random order,
+The information is that of x among the rows with events: at the true coefficients, those of one time in one party are a
+sample of the rows at risk by their hazards.  It is a sum over differences of events that are near each other, in time
+and else in a random order,
 
-.. math:: I = \frac{1}{2 h} \sum_{i, j} \min(1, r / |x_i - x_j|^2) (x_i - x_j)(x_i - x_j)^\top,
+.. math:: I = \frac{1}{2 h} \sum_{i, j} \min(1, r / |x_i - x_j|^2) (x_i - x_j)(x_i - x_j)^\top.
 
-so that replacing a row, which keeps its place, moves it by :math:`\sqrt 2 r` at most, wherever the others lie.  As rows
-beyond C weigh less, only :math:`W` of the events count, the sum of v
-or of :math:`\int w` over rows without an event, or all; a row moves W as it moves the residuals of others.
+Replacing a row in its place moves it by :math:`\sqrt 2 r` at most, wherever others lie.  Of a party with few events all
+are near; where its rows at risk then change much with time, errors are too small.  As rows beyond C weigh less, a part
+of the events counts, W of all parties together: parties whose events differ much in this share one part.
+
+A row that leaves within an interval is taken to have a steady hazard there, which with ten intervals matters little.
 """
 
 from __future__ import annotations
@@ -65,6 +68,8 @@ _MOST_EXPECTED = 2.0
 # narrower, and studies with some 100 events are refused more often.
 _OF_INFORMATION = 0.5
 _OF_WEIGHT = 0.02
+# Of rows or events in a level, from which on its variance is no longer noise.
+_LEAST_SHARE = 0.02
 # The part of C that all intervals share equally, so that noise in events by interval takes none away.
 _SHARED_EQUALLY = 0.5
 # Squared differences of two rows that are usual, for a number whose range is six standard deviations or more, for two
@@ -73,8 +78,9 @@ _USUAL_OF_NUMBER = 1 / 8
 _USUAL_OF_PAIR = 1 / 2
 _USUAL_OF_LEVELS = 1.0
 _SPARE = 1 / 2
-# Events on either side that an event is compared with; with more, the information is hardly more precise.
-_NEAR = 50
+# Events on either side that an event is compared with: with more, the information is hardly more precise, and events
+# are farther in time, when other rows are at risk.
+_NEAR = 10
 # Over C, where the weight of an event in a regression of rates begins to fall, and where it is 0.
 _FALLS = 0.8
 _ENDS = 1.2
@@ -151,10 +157,14 @@ class _EventRound(RegressionRound):
         X = rows[:, :p]
         time, y, places = rows[:, p:].T
         residuals, weight = self._find_residuals(X @ self._so_far, time, y == 1)
-        order = np.argsort(places, kind="stable")
+        order = np.lexsort((places, self._place(time)))
         information = _compare_neighbours(X[order][y[order] == 1], self._reach)
         counts = np.concatenate([self._count(X, y), self._count_by_interval(time, y)])
         return np.concatenate([counts, [weight], information[np.triu_indices(p)], X.T @ residuals])
+
+    def _place(self, time: FloatArray) -> NDArray[np.intp]:
+        """Return the interval of each time, shape (n_rows,)."""
+        return np.zeros(len(time), dtype=np.intp)
 
     def _count_by_interval(self, time: FloatArray, y: FloatArray) -> FloatArray:
         """Return events by interval, in the first round, shape (n_of_intervals,)."""
@@ -163,6 +173,22 @@ class _EventRound(RegressionRound):
     @abstractmethod
     def _find_residuals(self, eta: FloatArray, time: FloatArray, seen: NDArray[np.bool_]) -> tuple[FloatArray, float]:
         """Return the residual of each row, over all intervals, shape (n_rows,), and the events that count."""
+
+    def _at_mean_ratio(self, head: FloatArray, information: FloatArray) -> FloatArray:
+        """Return the information half way to the ratios, for the first step.
+
+        The information is that of rows with events.  At ratios of 1 a level varies as it does among all rows; on the
+        way from there to the ratios it does so by the mean of both, to second order.
+        """
+        if not self._is_first:
+            return information
+        n_rows, n_events, *of_levels = head[: self._n_counts]
+        rows, events = np.reshape(of_levels, (2, -1))
+        shares = np.clip(np.array([rows / n_rows, events / max(n_events, 1.0)]), _LEAST_SHARE, 1 - _LEAST_SHARE)
+        of_rows, of_events = shares * (1 - shares)
+        factors = np.ones(len(information))
+        factors[self._are_levels] = np.sqrt((of_rows + of_events) / (2 * of_events))
+        return information * np.outer(factors, factors)
 
     def _part_that_counts(self, head: FloatArray, n_outcomes: float, noise: float) -> float:
         weight = float(head[-1])
@@ -288,6 +314,11 @@ class HazardRound(_EventRound):
         return np.concatenate([head[:-1], by_interval, head[-1:]])
 
     @property
+    def _information_moved(self) -> float:
+        # If the time changes, so does the place: around both, other rows become nearer or farther by half a row each.
+        return 1.5 * super()._information_moved
+
+    @property
     def _counts_moved(self) -> float:
         # An event that comes or goes has an interval; if it moves to another, the number of events stays.
         return super()._counts_moved + 1
@@ -368,7 +399,7 @@ def _balance(expect: Callable[[FloatArray], FloatArray], log_expected: FloatArra
 
     low = -_FARTHEST_BASELINE - float(log_expected.max())
     high = _FARTHEST_BASELINE - float(log_expected.min())
-    a = scipy.optimize.brentq(lambda a: float(expect(shift(a)).sum()), low, high, xtol=1e-13)
+    a = scipy.optimize.brentq(lambda a: float(expect(shift(a)).sum()), low, high, xtol=1e-13, maxiter=500)
     u = shift(a)
     return expect(u), u
 
@@ -376,7 +407,7 @@ def _balance(expect: Callable[[FloatArray], FloatArray], log_expected: FloatArra
 def _compare_neighbours(X: FloatArray, reach: float) -> FloatArray:
     """Return the number of rows times their covariance, from differences of rows that are near each other.
 
-    Rows lie in a circle, and each is compared with 50 on either side; of fewer rows, all are.  A difference whose
+    Rows lie in a circle, and each is compared with ten on either side; of fewer rows, all are.  A difference whose
     squared length is above `reach` weighs less in proportion.
 
     Parameters

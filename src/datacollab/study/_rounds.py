@@ -286,7 +286,7 @@ class RegressionRound(Statistic):
         )
         refuse_undetermined(name, self.names, information, of_information, way_on=way_on, least=_LEAST_EIGENVALUE)
         inverse = scipy.linalg.inv(information)
-        step = inverse @ score
+        step = scipy.linalg.solve(self._at_mean_ratio(head, information), score, assume_a="pos")
         beta = self._so_far + step
         n_done = self._n_done + 1
         if n_done < self.n_rounds:
@@ -322,6 +322,10 @@ class RegressionRound(Statistic):
     def _part_that_counts(self, head: FloatArray, n_outcomes: float, noise: float) -> float:
         """Return the part of all outcomes that the information is of."""
         return 1.0
+
+    def _at_mean_ratio(self, head: FloatArray, information: FloatArray) -> FloatArray:
+        """Return the information by which a step is made."""
+        return information
 
     def _shares(self, head: FloatArray) -> tuple[float, ...]:
         """Return the part of all events that each interval has; none if there are no intervals."""

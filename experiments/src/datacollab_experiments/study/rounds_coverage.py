@@ -404,8 +404,8 @@ def worlds() -> Iterator[RoundsWorld]:
     for kind in KINDS[1:]:
         yield RoundsWorld(kind, (300,) * 10, 0.6)
     yield RoundsWorld("hazards", (300,) * 10, 0.3, shape=0.5)
-    # Rounded up to whole months, quarters, and half years of two years.
-    for n_times in (24, 8, 4):
+    # Rounded up to whole quarters, and half years, of two years.
+    for n_times in (8, 4):
         yield RoundsWorld("hazards", (300,) * 10, 0.3, n_times=n_times)
 
 
