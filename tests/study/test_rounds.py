@@ -211,8 +211,8 @@ def test_errors_of_hazard_ratios_are_right_where_a_level_leaves_early():
     """Nobody with the new drug is seen for longer than a year: it is new, and later events are of others."""
     rng = np.random.default_rng(3)
     drug = CategoryColumn("drug", ["old", "new"])
-    is_new = rng.random(3000) < 0.5
-    event = rng.exponential(1 / 0.4, 3000)
+    is_new = rng.random(9000) < 0.5
+    event = rng.exponential(1 / 0.1, 9000)
     end = np.where(is_new, 1.0, 5.0)
     table = {"drug": np.where(is_new, "new", "old"), "died": np.where(event <= end, "yes", "no")}
     table["years"] = np.minimum(event, end)

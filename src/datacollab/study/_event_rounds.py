@@ -258,11 +258,8 @@ class HazardRound(_EventRound):
 
     Parameters
     ----------
-    columns, outcome, noise, before
-        As of `LogisticRound`; the second level of the outcome is the event.
-    n_rounds : int, default=2
-        With two, coefficients are within a third of a standard error of the maximum likelihood, or a half where a ratio
-        is 5; more share its noise.
+    columns, outcome, n_rounds, noise, before
+        As of `PoissonRound`.
     time : NumberColumn
         From 0 to the longest time.  A row that is under observation after it leaves then.
     n_intervals : int, default=10

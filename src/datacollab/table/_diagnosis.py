@@ -39,7 +39,7 @@ _RARE = 0.02
 """Part of the rows in which a number far outside may be a slip of the pen; in more rows it is meant."""
 _MOSTLY = 0.8
 """Part of numbers from which other entries are faults."""
-_MOSTSENTINELS = 0.2
+_MOST_SENTINELS = 0.2
 """The largest part of numbers that stand for missing; with more, they are likely to be meant."""
 _FAR_OFF = 10
 """In widths of all other numbers."""
@@ -390,7 +390,7 @@ def _find_sentinels(numbers: FloatArray, limits: tuple[float, float] | None) -> 
             low = min(low, value)
             high = max(high, value)
     codes = {value for value in counts if not low <= value <= high}
-    if sum(counts[each] for each in codes) > _MOSTSENTINELS * n_all:
+    if sum(counts[each] for each in codes) > _MOST_SENTINELS * n_all:
         return set()
     return set(map(label_text, codes))
 

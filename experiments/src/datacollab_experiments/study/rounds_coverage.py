@@ -22,7 +22,7 @@ $ python -m datacollab_experiments.study.rounds_coverage
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
@@ -204,16 +204,25 @@ def fit_likelihood(X: Array, y: Array, exposure: Array | None = None) -> Estimat
     exposure : ndarray of shape (n_rows,), optional
     """
     beta = np.linalg.lstsq(X, np.full(len(y), _link(float(y.sum()), exposure, len(y))), rcond=None)[0]
-    for _ in range(_MOST_ITERATIONS):
+
+    def derive(beta: Array) -> tuple[Array, Array]:
         eta = X @ beta
         if exposure is None:
             mean = expit(eta)
             weights = mean * (1 - mean)
         else:
             mean = weights = exposure * np.exp(np.minimum(eta, 50.0))
-        information = (X * weights[:, None]).T @ X
+        return X.T @ (y - mean), (X * weights[:, None]).T @ X
+
+    return _maximise(derive, beta)
+
+
+def _maximise(derive: Callable[[Array], tuple[Array, Array]], beta: Array) -> Estimates | None:
+    """Return the maximum of a likelihood by Newton's method, from its score and information; None if it has none."""
+    for _ in range(_MOST_ITERATIONS):
+        score, information = derive(beta)
         try:
-            step = np.linalg.solve(information, X.T @ (y - mean))
+            step = np.linalg.solve(information, score)
         except np.linalg.LinAlgError:
             return None
         beta = beta + step
@@ -234,8 +243,8 @@ def fit_cox(X: Array, time: Array, seen: Array, stratum: NDArray[np.int_]) -> Es
     """
     # From the last time on, so that sums up to a row are those of its risk set.
     strata = [rows[np.argsort(-time[rows])] for rows in (np.flatnonzero(stratum == k) for k in np.unique(stratum))]
-    beta = np.zeros(X.shape[1])
-    for _ in range(_MOST_ITERATIONS):
+
+    def derive(beta: Array) -> tuple[Array, Array]:
         score = np.zeros(len(beta))
         information = np.zeros((len(beta), len(beta)))
         for rows in strata:
@@ -247,16 +256,9 @@ def fit_cox(X: Array, time: Array, seen: Array, stratum: NDArray[np.int_]) -> Es
             squares = np.cumsum(risk[:, None, None] * Z[:, :, None] * Z[:, None], axis=0)[events]
             score += (Z[events] - means).sum(axis=0)
             information += (squares / at_risk[:, None, None]).sum(axis=0) - means.T @ means
-        try:
-            step = np.linalg.solve(information, score)
-        except np.linalg.LinAlgError:
-            return None
-        beta = beta + step
-        if not np.abs(beta).max() < _SEPARATED:
-            return None
-        if np.abs(step).max() < _CONVERGED:
-            return Estimates(beta, np.sqrt(np.diag(np.linalg.inv(information))))
-    return None
+        return score, information
+
+    return _maximise(derive, np.zeros(X.shape[1]))
 
 
 def _link(n_seen: float, exposure: Array | None, n_rows: int) -> float:
