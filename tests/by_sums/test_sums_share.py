@@ -233,6 +233,25 @@ def test_a_dense_anchor_is_refused_unless_the_policy_allows_it(world, tmp_path, 
     assert world.share("north").exists()
 
 
+@pytest.mark.parametrize(("zero", "unit"), [(1930.0, 1.0), (-1000.0, 1.0), (-50.0, 0.01)])
+def test_where_a_range_begins_and_its_unit_change_no_mapped_row(world, zero, unit):
+    """Years of birth from 1930 on are mapped as years since 1930 are."""
+    age, *others = world.project.columns
+    moved_age = replace(age, minimum=zero, maximum=zero + 100 * unit)
+    moved_project = replace(world.project, columns=(moved_age, *others))
+    anchor = world.folder("north").anchor
+    own = encode_table(world.project, pd.read_csv(world.table("north")), where="own").X
+
+    def move(rows):
+        moved = rows.copy()
+        moved[:, 0] = zero + unit * rows[:, 0]
+        return moved
+
+    v = project_map(world.project, anchor).transform(own)
+    moved_v = project_map(moved_project, replace(anchor, rows=move(anchor.rows))).transform(move(own))
+    np.testing.assert_allclose(moved_v, v, atol=1e-9)
+
+
 def with_one_far_row(world, name="north"):
     """The party's table with ages of one kind, but for one row."""
     table = pd.read_csv(world.table(name))

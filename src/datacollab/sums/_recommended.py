@@ -20,8 +20,8 @@ MOST_PATTERNS = 200
 """The most patterns of levels in a regression from counts by pattern: each of their counts has noise."""
 
 UNITS_PER_RANGE = 4.0
-"""How wide the declared range of a number is in the common map, beside zeros and ones.  With 1, zeros and ones count
-too much; see docs/results/sums."""
+"""How wide `by_sums.party.ProjectMap` makes the declared range of a number in the common map, beside zeros and ones.
+With 1, zeros and ones count too much; see docs/results/sums."""
 
 FEWEST_ALIKE = 50
 """Fewest columns that can be all alike."""

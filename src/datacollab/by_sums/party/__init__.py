@@ -1,6 +1,6 @@
 """Sums, at a party: rows are added up, masked and shared once; the one model comes back."""
 
-from ._added_rows import AddedRows, PartMaker
+from ._added_rows import AddedRows, PartMaker, ProjectMap
 from ._common_model import read_model
 from ._sums import PreparedSum, StudyAtParty, SumsAtParty
 from ._sums_summary import (
@@ -22,6 +22,7 @@ __all__ = ["APART", "ATTACKERS", "HEARD", "INVENTED", "LESS_NOISE", "TOGETHER", 
 __all__ += [
     "PartMaker",
     "PreparedSum",
+    "ProjectMap",
     "StudyAtParty",
     "SumsAtParty",
     "SumsSummary",

@@ -41,6 +41,7 @@ class ProjectMap:
 
     common: CommonMap
     units: FloatArray
+    """Shape (n_features,): a quarter of each number's declared range, and 1 for indicators of categories and gaps."""
     kept: NDArray[np.bool_]
     """The columns of the matrix that are mapped: all but the outcome."""
     alike: bool
@@ -110,6 +111,7 @@ def _map_columns(project: Project, anchor: Anchor, make: Callable[[FloatArray], 
         # The map of an effect leaves its outcome out, which is looked at by itself.
         kept[places] = column.name != project.sums.outcome
         if column.minimum is not None and column.maximum is not None:
+            # By its width: the map would hardly see years of birth, which begin far from 0.
             units[places[0]] = (column.maximum - column.minimum) / UNITS_PER_RANGE
     return ProjectMap(make((anchor.rows / units)[:, kept]), units, kept, are_declared_alike(project.columns))
 
