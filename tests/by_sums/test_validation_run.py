@@ -25,7 +25,7 @@ FILE = 'link = "logit"\nintercept = -1.5\nage = 0.06\npulse = -0.04\n"ward=night
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory):
     """Three hospitals of 700 rows draft, join, share and add up by commands; the model is a little too extreme."""
-    sharing = {"statistics": ("counts", "validation"), "logistic_model": MODEL}
+    sharing = {"statistics": ("counts", "validation", "meta-analysis"), "logistic_model": MODEL}
     world = new_sums_world(tmp_path_factory.mktemp("validation"), parties=NAMES, sharing=sharing)
     for place, name in enumerate(NAMES):
         random = np.random.default_rng(place)
@@ -58,6 +58,23 @@ def test_the_files_hold_the_figures_of_all_rows(tried):
     assert "observed share" in tried.said
     page = (tried.root / "analyst" / STUDY_FILES[1]).read_text(encoding="utf-8")
     assert "calibration and net benefit for ill" in page
+
+
+def test_figures_are_compared_between_hospitals(tried):
+    """All three are alike, and their mean is that of all rows; the noise is drawn anew in each run."""
+    text = (tried.root / "analyst" / STUDY_FILES[0]).read_text(encoding="utf-8")
+    lines = [line for line in csv.reader(io.StringIO(text)) if "predicted low" in line or line[:1] == ["meta-analysis"]]
+    heads, *lines = lines[next(k for k, line in enumerate(lines) if "predicted low" in line) :]
+    figures = {line[1]: dict(zip(heads, line, strict=True)) for line in lines}
+    slope = figures["calibration slope"]
+    assert slope["parties"] == "3"
+    assert float(slope["predicted low"]) <= float(slope["low"]) < float(slope["value"]) < float(slope["high"])
+    # A t distribution of two degrees of freedom reaches far: 4.3 standard errors.
+    assert float(slope["low"]) - 0.2 < 0.8 < float(slope["high"]) + 0.2
+    page = (tried.root / "analyst" / STUDY_FILES[1]).read_text(encoding="utf-8")
+    assert "random-effects meta-analysis" in page
+    told = " ".join(tried.summaries[0].to_text().split())
+    assert "its sums tell each party's own AUC, calibration" in told
 
 
 def test_every_party_reads_the_model_and_what_its_total_tells(tried):
@@ -129,6 +146,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path, text, code, words):
         ({"logistic_model": MODEL | {"weight": 0.1}}, "'weight' is no column or level"),
         ({"logistic_model": MODEL | {"ward=dusk": 0.1}}, "'ward=dusk' is no column or level"),
         ({"statistics": ("counts",)}, "validation tries it, and is not asked for"),
+        ({"statistics": ("meta-analysis",), "logistic_model": None}, "Add 'validation' to the list"),
     ],
 )
 def test_a_project_whose_model_does_not_fit_is_refused(tried, changes, words):
@@ -145,7 +163,7 @@ def test_an_outcome_of_more_than_yes_and_no_is_refused(tried):
             replace(tried.project, task=task)
     # As least squares take yes and no: a number that is 0 or 1.
     project = replace(tried.project, task=Task(kind="regression", target="ill", minimum=0.0, maximum=1.0))
-    *_, statistic = study_statistics(project, n_components=0)
+    _, statistic, _ = study_statistics(project, n_components=0)
     assert statistic.outcome.levels == (0, 1)
     assert statistic.part({"age": [1.0, 2.0], "pulse": [3.0, 4.0], "ward": ["day", "night"], "ill": [0.0, 1.0]})[0] == 1
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from scipy.special import expit, logit
+from scipy.special import expit
 from scipy.stats import chi2, norm, t
 from statsmodels.stats.meta_analysis import combine_effects
 
@@ -32,7 +32,7 @@ def own_figures(table):
     """A party's figures and variances, from its own validation with ten parts, on the scales of the meta-analysis."""
     own = replace(VALIDATION, thresholds=VALIDATION.thresholds[1::2])
     found = own.result(own.part(table), n_parties=1, noise=0.0)
-    intervals = np.array([logit(found.auc), found.slope, found.intercept, np.log(found.ratio)])
+    intervals = np.array([np.add(found.auc, found.lost), found.slope, found.intercept, np.log(found.ratio)])
     return intervals[:, 0], ((intervals[:, 2] - intervals[:, 1]) / (2 * norm.ppf(0.975))) ** 2
 
 
@@ -49,7 +49,9 @@ def test_figures_are_those_of_statsmodels_on_all_parties(seed, n_parties, betwee
     ]
     found = EXACT.result(sum(map(EXACT.part, tables)), n_parties=n_parties)
     theta, variance = map(np.array, zip(*map(own_figures, tables), strict=True))
-    for place, (name, back) in enumerate(zip(FIGURES, (expit, float, float, np.exp), strict=True)):
+    for place, (name, back) in enumerate(
+        zip(FIGURES, (lambda auc: np.clip(auc, 0, 1), float, float, np.exp), strict=True)
+    ):
         figure = found.figures[name]
         pooled = combine_effects(theta[:, place], variance[:, place], method_re="iterated", use_t=True)
         tau = np.sqrt(pooled.tau2)
@@ -62,10 +64,10 @@ def test_figures_are_those_of_statsmodels_on_all_parties(seed, n_parties, betwee
         error = pooled.sd_eff_w_re
         assert figure.value == pytest.approx(back(pooled.mean_effect_re), abs=0.01 * error)
         _, interval, *_ = pooled.conf_int(use_t=True)
-        assert_allclose([figure.low, figure.high], [back(each) for each in interval], atol=0.01 * error)
+        assert_allclose([figure.low, figure.high], [back(each) for each in interval], rtol=3e-3, atol=0.01 * error)
         reach = t.ppf(0.975, n_parties - 1) * np.hypot(tau, error)
         ends = [back(pooled.mean_effect_re + sign * reach) for sign in (-1, 1)]
-        assert_allclose([figure.predicted_low, figure.predicted_high], ends, atol=0.02 * error)
+        assert_allclose([figure.predicted_low, figure.predicted_high], ends, rtol=3e-3, atol=0.02 * error)
     other_way = EXACT.result(sum(map(EXACT.part, tables[::-1])), n_parties=n_parties)
     assert_allclose(other_way.figures["AUC"], found.figures["AUC"], rtol=1e-6, atol=1e-6)
 
@@ -133,11 +135,11 @@ def test_a_figure_that_few_parties_have_is_left_open():
     [
         (slice(0, 1), 1.5, "the number of parties"),
         (slice(0, 1), 5.0, "the number of parties"),
-        (slice(1, 101), -1.0, "a weight is below zero"),
-        (slice(1, 101), 1e7, "a weight is below zero, or larger"),
-        (slice(101, 201), 1e3, "a figure is beyond its range"),
-        (slice(201, 301), 1e3, "a figure is beyond its range"),
-        (slice(201, 301), 0.1, "figures vary less than not at all"),
+        (slice(1, 121), -1.0, "a weight is below zero"),
+        (slice(1, 121), 1e7, "a weight is below zero, or larger"),
+        (slice(121, 241), 1e3, "a figure is beyond its range"),
+        (slice(241, 361), 1e3, "a figure is beyond its range"),
+        (slice(241, 361), 0.1, "figures vary less than not at all"),
     ],
 )
 def test_a_total_that_no_parties_give_is_refused(places, factor, words):

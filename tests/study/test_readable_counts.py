@@ -6,6 +6,7 @@ all numbers give a count, of any rows, exactly; of these it takes those with the
 
 import functools
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from datacollab.study import (
     HazardRound,
     LeastSquares,
     LogisticRound,
+    MetaAnalysis,
     ModelValidation,
     NumberColumn,
     PoissonRound,
@@ -310,6 +312,20 @@ def test_sums_of_a_validation_tell_the_rows_of_an_outcome_no_more_closely(interc
     wanted = np.array([own for (_, _, part), own in counted([statistic], ROWS[False]) if part == "rows"], dtype=float).T
     noise, _ = readings(numbers, statistic.spread[places], wanted)
     assert COUNT_NOISE <= noise.min() < 1.2 * COUNT_NOISE
+
+
+def test_a_meta_analysis_tells_rows_no_more_closely():
+    """A reader at its best knows a party's noisy counts, from which its figures follow, beside all others."""
+    statistics = [STATISTICS["counts"], validation(MODEL), MetaAnalysis(validation(MODEL))]
+    copies = sum(each.own_copies for each in statistics)
+    counts, tried, across = (replace(each, copies=copies) for each in statistics)
+    # So many rows that no part has but a few.
+    rows = rows_of(800, 0)
+    carried = (counts, tried, across.own_validation)
+    numbers = np.hstack([numbers_of(each, rows, rows_of(100, 1)) for each in carried])
+    wanted = np.array([own for each in carried for _, own in counted([each], rows) if own.sum() > 5], dtype=float).T
+    noise, _ = readings(numbers, np.concatenate([each.spread for each in carried]), wanted)
+    assert COUNT_NOISE * (1 - 1e-6) <= noise.min() < 1.5 * COUNT_NOISE
 
 
 def test_times_at_their_end_tell_rows_no_more_closely():

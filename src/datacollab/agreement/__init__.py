@@ -24,13 +24,13 @@ from ._sealed_anchor import (
     open_anchor,
     seal_anchor,
 )
-from ._sharing import HAZARDS, STUDY, Sharing, are_declared_alike, find_factors, sharing_sentences
+from ._sharing import HAZARDS, META_ANALYSIS, STUDY, Sharing, are_declared_alike, find_factors, sharing_sentences
 from ._task import Task
 
-__all__ = ["HAZARDS", "STUDY", "AnchorRecipe", "DraftOptions", "Project", "Sharing", "Task", "project_content"]
-__all__ += ["are_declared_alike", "draft_project", "find_factors", "is_device_name", "usual_components"]
+__all__ = ["HAZARDS", "META_ANALYSIS", "STUDY", "AnchorRecipe", "DraftOptions", "Project", "Sharing", "Task"]
+__all__ += ["are_declared_alike", "draft_project", "find_factors", "is_device_name", "project_content"]
 __all__ += ["load_project", "parse_project", "project_text", "read_project", "read_project_text", "sign_project_text"]
-__all__ += ["read_logistic_model"]
+__all__ += ["read_logistic_model", "usual_components"]
 __all__ += ["anchor_lines", "column_rows", "project_changes", "rules_line", "sharing_lines", "task_lines"]
 __all__ += ["sharing_sentences"]
 __all__ += ["Anchor", "Guessing", "anchor_from_bytes", "anchor_of_rows", "anchor_to_bytes", "draw_expected_rows"]

@@ -33,6 +33,7 @@ _EFFECT = f"kind effect (for a draft, --treatment), and {_NUMBER}"
 _YES_OR_NO = "two classes to predict, or a number from 0 to 1: minimum = 0.0 and maximum = 1.0 in [task]"
 _TWO_CLASSES = "a target of two classes"
 VALIDATION = "validation"
+META_ANALYSIS = "meta-analysis"
 HAZARDS = "proportional hazards"
 STUDY = {
     "counts": "a target",
@@ -42,6 +43,7 @@ STUDY = {
     "survival": _TIMES,
     "additive hazards": _TIMES,
     VALIDATION: _YES_OR_NO,
+    META_ANALYSIS: _YES_OR_NO,
     "logistic regression": _TWO_CLASSES,
     "poisson regression": _TIMES,
     HAZARDS: _TIMES,
@@ -161,6 +163,9 @@ class Sharing:
         refuse_if(self.rounds is not None and not may_take_rounds(self.statistics), "[sharing], rounds", fault)
         fault = f"{HAZARDS} come by rounds alone, with no other statistic. Write rounds = 2, and remove others."
         refuse_if(needs_rounds(self.statistics) and self.rounds is None, "[sharing], rounds", fault)
+        way_on = f"Add {VALIDATION!r} to the list (for a draft, --statistic {VALIDATION})."
+        fault = f"{META_ANALYSIS} compares parties' figures of a {VALIDATION}. {way_on}"
+        refuse_if(META_ANALYSIS in self.statistics and VALIDATION not in self.statistics, where, fault)
 
     def _check_purposes(self) -> None:
         """Refuse entries that serve statistics which are not asked for."""
@@ -422,6 +427,12 @@ def sharing_sentences(sharing: Sharing) -> list[str]:
         sentences.append(
             f"There are {sharing.rounds} rounds, and a yes is for all of them. In each after the first the analyst "
             "sends the coefficients so far, and the same rows answer. The noise stated is that of all together."
+        )
+    if META_ANALYSIS in sharing.statistics:
+        sentences.append(
+            "A meta-analysis is asked for. Unlike other totals, its sums tell each party's own AUC, calibration, and "
+            "observed over expected events to anybody who solves them: with noise that hides each person, and without the "
+            "party's name, which their precision may give away."
         )
     sentences += [
         f"Parties {join_names(names)} are one legal entity, and hide one another's rows from nobody within it."

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._typing import FloatArray
-from ..agreement import HAZARDS, Project, Task, are_declared_alike, find_factors
+from ..agreement import HAZARDS, META_ANALYSIS, Project, Task, are_declared_alike, find_factors
 from ..study import (
     AdditiveHazards,
     CategoryColumn,
@@ -21,6 +21,7 @@ from ..study import (
     HazardRound,
     LeastSquares,
     LogisticRound,
+    MetaAnalysis,
     ModelValidation,
     NumberColumn,
     PoissonRound,
@@ -109,6 +110,8 @@ def study_statistics(project: Project, *, n_components: int, so_far: RoundsSoFar
         made.append(_effect(project, columns[task.treatment], outcome, covariates, by, n_components))
     if sharing.logistic_model is not None:
         made.append(_validation(project, columns, sharing.logistic_model))
+        if META_ANALYSIS in sharing.statistics:
+            made.append(MetaAnalysis(_validation(project, columns, sharing.logistic_model)))
     assert {each.title for each in made} == {*sharing.statistics}, "no branch makes a statistic that is agreed on"
     return made
 

@@ -21,6 +21,7 @@ from ._grouped_regression import GroupedLogistic, GroupedPoisson
 from ._groups import deal
 from ._least_squares import LeastSquares, LeastSquaresResult
 from ._membership import StudyMembership, study_membership_figures
+from ._meta_analysis import AcrossParties, MetaAnalysis, MetaAnalysisResult
 from ._model_validation import ModelValidation, ModelValidationResult
 from ._ratios import RatioResult
 from ._rounds import LogisticRound, RoundResult, RoundsSoFar
@@ -33,5 +34,5 @@ __all__ += ["HazardRound", "LogisticRound", "PoissonRound", "RatioResult", "Roun
 __all__ += ["LeastSquares", "LeastSquaresResult", "NumberColumn", "Refused"]
 __all__ += ["ResultTable", "RidgeRegression", "RidgeResult", "Statistic", "StatisticResult", "StudyMembership"]
 __all__ += ["StudyPlan", "Survival", "SurvivalCurve", "SurvivalResult", "deal", "effect_map"]
-__all__ += ["ModelValidation", "ModelValidationResult"]
+__all__ += ["AcrossParties", "MetaAnalysis", "MetaAnalysisResult", "ModelValidation", "ModelValidationResult"]
 __all__ += ["new_secret", "study_membership_figures"]

@@ -193,7 +193,7 @@ class AdditiveHazards(Statistic):
         """Return the rows of both batches: risk sets need all of them."""
         return np.vstack([first, second])
 
-    def finish(self, sums: FloatArray) -> FloatArray:
+    def finish(self, sums: FloatArray, noise: float = 1.0) -> FloatArray:
         """Return a party's rows, events, A, b and B, shape (n_numbers,)."""
         time = sums[:, 0]
         event = sums[:, 1]

@@ -256,7 +256,7 @@ class Counts(Statistic):
                 found.append(np.column_stack([~there, in_bin, z, z**2]).sum(axis=0, dtype=np.float64))
         return np.concatenate([[float(len(entries_of(table, self.columns[0].name)))], *found])
 
-    def finish(self, sums: FloatArray) -> FloatArray:
+    def finish(self, sums: FloatArray, noise: float = 1.0) -> FloatArray:
         """Return the numbers that a party masks: sums, and squares of each level and number around the party's mean."""
         found = [sums[:1]]
         start = 1

@@ -346,7 +346,7 @@ class Effect(Statistic):
         moments = sums[: _N_GROUPS * (self._size + 1) ** 2].reshape(_N_GROUPS, -1)
         return alone(moments[:, 0], self.cluster)
 
-    def finish(self, sums: FloatArray) -> FloatArray:
+    def finish(self, sums: FloatArray, noise: float = 1.0) -> FloatArray:
         """Return a party's rows, and moments centred within each of its groups, and over all of them."""
         m = self._size
         p = self._n_balanced

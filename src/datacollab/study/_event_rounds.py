@@ -150,7 +150,7 @@ class _EventRound(RegressionRound):
         rows = np.column_stack([design(self.columns, table), times, places])
         return np.asarray(rows[~np.isnan(rows).any(axis=1)].ravel())
 
-    def finish(self, sums: FloatArray) -> FloatArray:
+    def finish(self, sums: FloatArray, noise: float = 1.0) -> FloatArray:
         """Return a party's counts, in the first round, and W, its information and its score, shape (n_numbers,)."""
         p = len(self.names)
         rows = sums.reshape(-1, p + 3)

@@ -343,7 +343,7 @@ class LeastSquares(Statistic):
         """Return that clusters are so few that a group's total might be that of one party, if they are."""
         return alone(self._parts(sums)[1], self.cluster)
 
-    def finish(self, sums: FloatArray) -> FloatArray:
+    def finish(self, sums: FloatArray, noise: float = 1.0) -> FloatArray:
         """Return a party's complete rows and centred moments, of all rows and by group, shape (n_numbers,)."""
         whole, n, M = self._parts(sums)
         own = whole[1:, 1:] - np.outer(whole[0, 1:], whole[0, 1:]) / max(whole[0, 0], 1.0)

@@ -5,9 +5,10 @@ From these counts follow its figures :math:`\theta_k` and their variances :math:
 
 .. math:: \theta_k \sim N(\mu, \tau^2 + v_k),
 
-of the logit of the area under the curve, the calibration slope and intercept, and the logarithm of observed over
-expected events [1]_.  Parties add up, for agreed values of :math:`\tau`, the weights :math:`w_k = 1 / (\tau^2 + v_k)`,
-:math:`w_k \theta_k` and :math:`w_k \theta_k^2`.  With them all that a meta-analysis computes is known on a grid:
+of the area under the curve and what ties take off it, of the calibration slope and intercept, and of the logarithm of
+observed over expected events [1]_.  For agreed values of :math:`\tau` parties add up the weights
+:math:`w_k = 1 / (\tau^2 + v_k)`, :math:`w_k \theta_k` and :math:`w_k \theta_k^2`.  So all that a meta-analysis
+computes is known on a grid:
 
 - :math:`Q = \sum w_k \theta_k^2 - (\sum w_k \theta_k)^2 / \sum w_k`, which at :math:`\tau = 0` is Cochran's, and its
   :math:`I^2` [2]_;
@@ -47,8 +48,8 @@ from ._model_validation import THRESHOLDS, ModelValidation, ModelValidationResul
 FIGURES = ("AUC", "calibration slope", "calibration intercept", "observed / expected")
 # Of one party's rows, twenty parts would be mostly noise: every second threshold is kept.
 _COARSE = THRESHOLDS[1::2]
-# Values of τ. Differences below .01 show in no figure; slopes or logits that differ by 4 would be no validation.
-_TAUS = np.r_[0.0, np.geomspace(0.01, 4.0, 99)]
+# Values of τ. Differences below .002 show in no figure; slopes that differ by 4 would be no validation.
+_TAUS = np.r_[0.0, np.geomspace(0.002, 4.0, 119)]
 # Figures beyond it, on the scale on which they are added up, count as if they were there.
 _FARTHEST = 5.0
 # Variances below that of a standard error of .001 count as that: numbers of a total have an end.
@@ -73,7 +74,7 @@ class AcrossParties(NamedTuple):
     predicted_high: float
     """The 95 % prediction interval of the figure at a party that took no part."""
     tau: float
-    """Standard deviation between parties: of the AUC's logit, and of the logarithm of observed over expected."""
+    """Standard deviation between parties; of observed over expected that of its logarithm."""
     i_squared: float
     """The part of the variance of parties' figures that is not of their errors."""
     q: float
@@ -112,9 +113,9 @@ class MetaAnalysisResult(StatisticResult):
         note = (
             f"A random-effects meta-analysis of what {self.n_parties} parties found on their own rows, each with noise "
             "of its own, which the intervals include. Low and high are of the mean party, at 95 %; the predicted ones "
-            "of a party that took no part. tau, of the AUC's logit and of the logarithm of observed / expected, is the "
-            "standard deviation between parties; I2 the part of the variance that is not of their errors. A party "
-            "without about twenty-five rows of each outcome gives no figure."
+            "of a party that took no part. tau is the standard deviation between parties (of the logarithm of observed "
+            "/ expected); I2 is the part of the variance that is not of their errors. The AUC is corrected for ties. "
+            "A party without about twenty-five rows of each outcome gives no figure."
         )
         return ResultTable(_HEADS, rows, note)
 
@@ -158,8 +159,7 @@ class MetaAnalysis(Statistic):
 
     title: ClassVar[str] = "meta-analysis"
     tells: ClassVar[str] = (
-        "how much figures of the validation differ between parties: who solves these sums may learn this party's own "
-        "AUC, calibration and share of events, without its name"
+        "how much figures of the validation differ between parties, and each party's, as warned below"
     )
 
     @property
@@ -211,20 +211,17 @@ class MetaAnalysis(Statistic):
 
 
 def _figures(found: ModelValidationResult) -> list[tuple[float, float]]:
-    """Return a party's figures and their variances, on the scales on which they are combined; in order of `FIGURES`."""
-    # Logits and logarithms are nearer to normal (Debray et al.). An interval's width gives the error.
-    scaled = (
-        special.logit(found.auc),
-        np.array(found.slope),
-        np.array(found.intercept),
-        np.log(found.ratio),
-    )
+    """Return a party's figures and their variances, in order of `FIGURES`, on the scales of the meta-analysis."""
+    # The logarithm of a ratio is nearer to normal (Debray et al.). So is the logit of an AUC, but not where noise is
+    # most of its error: then parties whose AUC happens to be small would have too much weight.
+    scaled = (np.array(found.auc) + found.lost, np.array(found.slope), np.array(found.intercept), np.log(found.ratio))
+    # An interval's width gives the error.
     return [(float(value), float(((high - low) / (2 * _Z)) ** 2)) for value, low, high in scaled]
 
 
 def _on_grid(theta: float, variance: float) -> FloatArray:
     """Return 1, and for each τ the weight, the weighted figure and its weighted square; zeros without a figure."""
-    # An AUC with 0 or 1 within its limits has no logit, and a slope that noise could decide is NaN.
+    # A slope that noise could decide is NaN, as is a ratio to next to no expected events.
     if not math.isfinite(theta) or not math.isfinite(variance):
         return np.zeros(1 + 3 * len(_TAUS))
     weights = 1 / (max(variance, _LEAST_VARIANCE) + _TAUS**2)
@@ -296,8 +293,10 @@ def _find_tau(q: FloatArray, freedom: int) -> float:
 
 def _back(name: str, found: AcrossParties) -> AcrossParties:
     """Return the mean and its intervals on the figure's own scale."""
-    scale = {"AUC": special.expit, "observed / expected": np.exp}.get(name)
-    if scale is None:
-        return found
-    value, low, high, predicted_low, predicted_high = map(float, scale(found[1:6]))
+    own = np.array(found[1:6])
+    if name == "AUC":
+        own = np.clip(own, 0.0, 1.0)
+    if name == "observed / expected":
+        own = np.exp(own)
+    value, low, high, predicted_low, predicted_high = own.tolist()
     return found._replace(value=value, low=low, high=high, predicted_low=predicted_low, predicted_high=predicted_high)

@@ -487,7 +487,7 @@ class LogisticRound(RegressionRound):
         rows = np.column_stack([design(self.columns, table), y])
         return np.asarray(rows[~np.isnan(rows).any(axis=1)].ravel())
 
-    def finish(self, sums: FloatArray) -> FloatArray:
+    def finish(self, sums: FloatArray, noise: float = 1.0) -> FloatArray:
         """Return a party's counts, in the first round, its information and its score, shape (n_numbers,).
 
         The counts are those of rows and of outcomes, in all, and in each level but the first.

@@ -385,7 +385,7 @@ class Survival(Statistic):
         """Return the rows of both batches: risk sets need all of them."""
         return np.vstack([first, second])
 
-    def finish(self, sums: FloatArray) -> FloatArray:
+    def finish(self, sums: FloatArray, noise: float = 1.0) -> FloatArray:
         """Return a party's counts, times within intervals, and log-rank statistic, shape (n_numbers,)."""
         time = sums[:, 0]
         event = sums[:, 1]

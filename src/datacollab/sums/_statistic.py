@@ -198,8 +198,11 @@ class Statistic(ABC):
         """Return the sums over the rows of both batches."""
         return first + second
 
-    def finish(self, sums: FloatArray) -> FloatArray:
-        """Return the numbers that a party masks, shape (n_numbers,), from the sums over all its rows."""
+    def finish(self, sums: FloatArray, noise: float = 1.0) -> FloatArray:
+        """Return the numbers that a party masks, shape (n_numbers,), from the sums over all its rows.
+
+        `noise` is that of the message, as in `spread_at`, for numbers that have noise of the party's own.
+        """
         return sums
 
     def fault(self, sums: FloatArray) -> str | None:
@@ -208,7 +211,7 @@ class Statistic(ABC):
 
     def part(self, table: StudyTable, secret: bytes | None = None) -> FloatArray:
         """Return the numbers that a party with these rows masks, shape (n_numbers,)."""
-        return self.finish(self.add_up(columns_of(table), secret or new_secret()))
+        return self.finish(self.add_up(columns_of(table), secret or new_secret()), self.unit)
 
     @abstractmethod
     def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> StatisticResult:

@@ -168,7 +168,8 @@ class StudyPlan:
         for each, own in zip(self.statistics, sums, strict=True):
             if fault := each.fault(own):
                 raise AgreementError(fault)
-        return np.concatenate([each.finish(own) for each, own in zip(self.statistics, sums, strict=True)])
+        carried = zip(self._carried, sums, strict=True)
+        return np.concatenate([each.finish(own, self.noise) for each, own in carried])
 
     def results(self, messages: Sequence[MaskedMessage]) -> list[Any]:
         """Add up the messages of all parties, and return the result of each statistic, or `Refused` for some of them.

@@ -231,9 +231,9 @@ class Groups(LeastSquares):
         noise = super().spread
         return np.asarray(noise[len(noise) // (1 + N_GROUPS) :])
 
-    def finish(self, sums: Array) -> Array:
+    def finish(self, sums: Array, noise: float = 1.0) -> Array:
         """Return a party's numbers of all groups, shape (n_groups * n_numbers,)."""
-        return np.asarray(super().finish(sums)[-len(self.spread) :])
+        return np.asarray(super().finish(sums, noise)[-len(self.spread) :])
 
     def compare(self, table: Mapping[str, NDArray[Any]]) -> Array:
         """Return what each row adds to its group, compared with the first `N_BASE` rows, shape (n_rows, n_numbers)."""
@@ -280,7 +280,7 @@ class Moments(Effect):
         of_groups = super().add_up(table, secret)[: 5 * size**2].reshape(5, size, size)
         return np.asarray(of_groups.sum(axis=0)[np.ix_(self._known, self._known)].ravel())
 
-    def finish(self, sums: Array) -> Array:
+    def finish(self, sums: Array, noise: float = 1.0) -> Array:
         """Return the moments around the means of each group."""
         size = len(self._known)
         groups = sums.reshape(self.n_groups, size, size)
@@ -310,9 +310,9 @@ class Balance(Effect):
         """Return the noise of these numbers, shape (n_numbers,)."""
         return np.asarray(super().spread[self._numbers])
 
-    def finish(self, sums: Array) -> Array:
+    def finish(self, sums: Array, noise: float = 1.0) -> Array:
         """Return the numbers of a party, shape (n_numbers,)."""
-        return np.asarray(super().finish(sums)[self._numbers])
+        return np.asarray(super().finish(sums, noise)[self._numbers])
 
 
 def _upper(M: Array) -> Array:
