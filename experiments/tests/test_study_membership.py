@@ -8,9 +8,11 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from datacollab.study import Effect, LeastSquares, NumberColumn
+from datacollab.study._columns import design
 from datacollab_experiments.study import membership
 
 ROOT = Path(__file__).parents[2]
@@ -51,8 +53,9 @@ def figures(draws, n_rows, noise, monkeypatch):
 def test_members_are_nearly_certain_without_noise_and_guessed_in_much(small, monkeypatch):
     bare = figures(small, 12, 0.03, monkeypatch)
     assert len(bare) == len(membership.SETS)
-    # Of four rows a party, an effect's groups have one each, whose moments around their mean are 0.
-    assert bare.drop(index="effect").min(axis=None) > 0.58
+    # Of four rows a party, an effect's groups have one each, whose moments around their mean are 0. Nearly all
+    # predictions of a validation are in one part.
+    assert bare.drop(index=["effect", membership.VALIDATION]).min(axis=None) > 0.58
     more = figures(small, 100, 0.03, monkeypatch).loc["effect"]
     assert more["together"] > 0.55
     assert bare.loc[[name for name in bare.index if "description" in name]].min(axis=None) > 0.93
@@ -84,10 +87,24 @@ def test_an_effects_attackers_read_its_own_numbers(small):
     assert_allclose(replace(alone, n_groups=1).part(rows), one.part(rows)[[-3, -2, -1]])
 
 
+@pytest.mark.parametrize("title", membership.BY_ROUNDS)
+def test_a_second_round_follows_from_the_total_of_the_first(small, title, monkeypatch):
+    monkeypatch.setattr(membership, "N_BASE", SMALL["N_BASE"])
+    first = small[0].table.added[membership.ROUNDS[title][0]]
+    all_rows = np.arange(600)
+    later = first.after(first.part(all_rows), np.array([250, 700]), n_parties=3, noise=0.0)
+    numbers = first.statistic.finish(first.over(all_rows))
+    so_far = first.statistic.result(numbers, n_parties=3, noise=0.0).so_far
+    assert_allclose(later.statistic.before.coefficients, so_far.coefficients, atol=1e-9)
+    assert np.abs(so_far.coefficients).max() > 0.1
+    refused = first.after(first.part(all_rows[:30]), np.arange(1), n_parties=3, noise=1.0)
+    assert not any(refused.statistic.before.coefficients)
+
+
 def test_a_second_round_is_read_at_the_coefficients_of_the_first(small, monkeypatch):
     monkeypatch.setattr(membership, "N_BASE", SMALL["N_BASE"])
     draw = small[0]
-    first = draw.table.added[membership.ROUNDS[0]]
+    first = draw.table.added[membership.ROUNDS[membership.LOGISTIC][0]]
     rows = draw.table.effect_rows
     names = {"month", "died", "ward", "sex", "age", "pulse", "stay"}
 
@@ -104,18 +121,27 @@ def test_a_second_round_is_read_at_the_coefficients_of_the_first(small, monkeypa
     for f, row in zip(second.f, (250, 700), strict=True):
         joined = part(second.statistic, np.r_[base, row]) - part(second.statistic, base)
         assert_allclose(f, (joined / second.statistic.spread)[second.kept], atol=1e-9)
-    refused = first.after(first.part(all_rows[:30]), base[:1], n_parties=3, noise=1.0)
-    assert not any(refused.statistic.before.coefficients)
 
 
 @pytest.mark.slow
-def test_a_set_has_the_same_figures_alone(small, monkeypatch):
-    for name, value in SMALL.items():
-        monkeypatch.setattr(membership, name, value)
-    alone = membership.StudyDraw(simulated(800, sets=((membership.LOGISTIC,),)), 2)
-    assert alone.table.added.keys() == {membership.ROUNDS[0]}
-    every = [each for each in small[2].figures(100, 3) if each["statistics"] == membership.LOGISTIC]
+@pytest.mark.parametrize("name", [membership.LOGISTIC, membership.VALIDATION, membership.BY_COUNTS[1]])
+def test_a_set_has_the_same_figures_alone(small, name, monkeypatch):
+    for constant, value in SMALL.items():
+        monkeypatch.setattr(membership, constant, value)
+    alone = membership.StudyDraw(simulated(800, sets=((name,),)), 2)
+    assert alone.table.added.keys() == {membership.ROUNDS.get(name, (name,))[0]}
+    every = [each for each in small[2].figures(100, 3) if each["statistics"] == name]
     assert [*alone.figures(100, 3)] == every
+
+
+def test_the_model_that_is_tried_is_that_of_the_public_rows(small):
+    """Its predictions are those of scikit-learn on scaled columns."""
+    validation = small[0].table.added[membership.VALIDATION].statistic
+    rows = small[0].table.effect_rows
+    X = design(validation.columns, rows)
+    y = (rows["died"] == 1)[: SMALL["N_BASE"]]
+    fitted = LogisticRegression(max_iter=1000).fit(X[: SMALL["N_BASE"]], y)
+    assert_allclose(validation.predict(rows), fitted.decision_function(X), atol=1e-9)
 
 
 def test_figures_of_other_sets_stay():

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datacollab.agreement import draft_project, load_project, make_anchor, parse_project, project_text
+from datacollab.agreement import STUDY, draft_project, load_project, make_anchor, parse_project, project_text
 from datacollab.bundle import KeyPair
 from datacollab.by_sums.plan import study_statistics
 from datacollab.errors import ExchangeError
@@ -390,9 +390,6 @@ def test_few_whole_numbers_that_thin_out_from_the_first_on_are_an_amount(case):
         assert made(table, task=task).task.kind == task
 
 
-STATISTICS = ("counts", "description", "least squares", "effect", "survival", "additive hazards")
-
-
 @pytest.mark.parametrize(("values", "asks"), [((0, 1), True), ((0, 0.5), False), ((0, 1, 2), False)])
 def test_a_number_of_zero_and_one_alone_is_asked_about_before_counts_are_spent(keys, study_cards, values, asks):
     """No count tells how rare a number's 1 is; as classes both are counted, once the entries are as the draft says."""
@@ -422,7 +419,7 @@ def test_a_study_is_drafted_in_the_kind_that_its_statistics_need_or_refused_at_o
     table = pd.DataFrame(columns | {"outcome": outcome, "target": outcome})
     parts, refusals = given.split(", "), []
     without = [each for each in named if each not in parts]
-    for pair in itertools.combinations_with_replacement(STATISTICS, 2):
+    for pair in itertools.combinations_with_replacement(STUDY, 2):
         statistics = list(dict.fromkeys(pair))
         options = {each: each for each in parts} | {"statistics": statistics, "without": without}
         try:

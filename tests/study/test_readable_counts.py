@@ -70,7 +70,8 @@ def counts_in(statistic):
         return np.arange(4 * statistic.n_intervals * (1 if statistic.by is None else len(statistic.by.levels)))
     if isinstance(statistic, LogisticRound | PoissonRound):
         return np.arange(2 + 2 * sum(len(each.coefficient_names) for each in categories_of(statistic)))
-    return np.arange(2 if isinstance(statistic, AdditiveHazards) else 1)
+    n_counts = {AdditiveHazards: 2, HazardRound: 1, LeastSquares: 1, Effect: 1}
+    return np.arange(n_counts[type(statistic)])
 
 
 def categories_of(statistic):
@@ -244,7 +245,9 @@ def check(statistics, structures):
     numbers, counts, wanted = zip(*structures, strict=True)
     noise, weights = readings(np.hstack(numbers), noise_in(StudyPlan(ROSTER, statistics)), np.hstack(wanted))
     least = np.argmin(noise)
-    assert noise[least] >= COUNT_NOISE * (1 - 1e-6), [*itertools.chain(*counts)][least]
+    copies = (COUNT_NOISE / noise[least]) ** 2 * sum(each.own_copies for each in statistics)
+    said = f"{[*itertools.chain(*counts)][least]} would be hidden if all `own_copies` were {copies:.2f} together"
+    assert noise[least] >= COUNT_NOISE * (1 - 1e-6), said
     return np.hstack(numbers), np.hstack(wanted), weights
 
 

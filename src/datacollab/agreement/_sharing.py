@@ -30,8 +30,11 @@ _TO_PREDICT = "a class or number to predict"
 _TIMES = "event and time in [task] (for a draft, --event and --time)"
 _NUMBER = "a number: as target or outcome in [task], or as outcome in [sharing] (for a draft, --target or --outcome)"
 _EFFECT = f"kind effect (for a draft, --treatment), and {_NUMBER}"
-_YES_OR_NO = "two classes to predict, or a number from 0 to 1: minimum = 0.0 and maximum = 1.0 in [task]"
-_TWO_CLASSES = "a target of two classes"
+_YES_OR_NO = (
+    "two classes to predict, or a number from 0 to 1: minimum = 0.0 and maximum = 1.0 in [task] (for a draft, "
+    "--target, and --class twice or --target-range 0 1)"
+)
+_TWO_CLASSES = "a target of two classes (for a draft, --target, and --class twice)"
 VALIDATION = "validation"
 META_ANALYSIS = "meta-analysis"
 HAZARDS = "proportional hazards"
@@ -355,7 +358,10 @@ def _check_factors(sharing: Sharing, task: Task, columns: Sequence[Column]) -> N
     where = "[sharing], factors"
     factors = find_factors(sharing, task, columns)
     strange = join_names(repr(each) for each in sharing.factors or () if each not in factors)
-    way_on = "Cut a number into bands, or write rounds = 2, with which numbers explain as they are."
+    way_on = (
+        "Cut a number into bands, or write rounds = 2, with which numbers explain as they are: for one regression, "
+        "alone in its project (a draft does so if it is the only --statistic)."
+    )
     refuse_if(strange, where, f"{strange} is no column of categories. {way_on}")
     refuse_if(not factors, where, f"there is no column of categories to explain by. {way_on}")
     # By rounds there are no patterns, but a coefficient for each level.

@@ -19,7 +19,7 @@ class StudyMembership:
     """
 
     statistics: tuple[str, ...]
-    """Titles; that of least squares says which errors."""
+    """Titles; that of least squares says which errors, and those of ratios by counts that."""
     n_rows: int
     """Rows of all parties together."""
     analyst: float
@@ -31,12 +31,14 @@ class StudyMembership:
     together_of_tenth: float
 
 
-def study_membership_figures(asked: Iterable[str], *, errors: str = "robust") -> tuple[StudyMembership, ...]:
+def study_membership_figures(
+    asked: Iterable[str], *, errors: str = "robust", by_rounds: bool = False
+) -> tuple[StudyMembership, ...]:
     """Return how well attackers read the totals of statistics with these titles, by rows together.
 
     Figures are of the largest sets that were measured.  Counts are taken to have gone before; `errors` are those of
-    least squares, and a logistic regression is one by rounds.  Ratios by counts, rates and validations were not
-    measured.
+    least squares, and `by_rounds` says whether ratios come by rounds, all read together, or by counts.  A meta-analysis
+    was not measured.
 
     Examples
     --------
@@ -47,6 +49,8 @@ def study_membership_figures(asked: Iterable[str], *, errors: str = "robust") ->
     [150, 300, 1000, 3000]
     """
     titles = {"least squares": f"least squares ({errors})"}
+    if not by_rounds:
+        titles |= {title: f"{title} (counts)" for title in ("logistic regression", "poisson regression")}
     named = {titles.get(title, title) for title in asked}
     lines = _TABLE.read_text(encoding="utf-8").splitlines()
     rows = [*csv.DictReader(line for line in lines if not line.startswith("#"))]

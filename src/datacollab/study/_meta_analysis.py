@@ -11,9 +11,9 @@ observed over expected events [1]_.  For agreed values of :math:`\tau` parties a
 computes is known on a grid:
 
 - :math:`Q = \sum w_k \theta_k^2 - (\sum w_k \theta_k)^2 / \sum w_k`, which at :math:`\tau = 0` is Cochran's, and its
-  :math:`I^2` [2]_;
-- :math:`\tau`, at which Q is the number of parties less one (Paule and Mandel [3]_);
-- :math:`\mu`, and a prediction interval for a party that took no part [4]_.
+  :math:`I^2`;
+- :math:`\tau`, at which Q is the number of parties less one (Paule and Mandel [2]_);
+- :math:`\mu`, and a prediction interval for a party that took no part [3]_.
 
 The sums need no noise, as those counts have it.  Who solves them may learn each party's figures, without its name.
 
@@ -21,11 +21,9 @@ References
 ----------
 .. [1] Debray et al. (2019). A framework for meta-analysis of prediction model studies with binary and time-to-event
    outcomes. Statistical Methods in Medical Research 28(9), 2768-2786.
-.. [2] Higgins and Thompson (2002). Quantifying heterogeneity in a meta-analysis. Statistics in Medicine 21(11),
-   1539-1558.
-.. [3] Paule and Mandel (1982). Consensus values and weighting factors. Journal of Research of the National Bureau of
+.. [2] Paule and Mandel (1982). Consensus values and weighting factors. Journal of Research of the National Bureau of
    Standards 87(5), 377-385.
-.. [4] Higgins, Thompson and Spiegelhalter (2009). A re-evaluation of random-effects meta-analysis. Journal of the
+.. [3] Higgins, Thompson and Spiegelhalter (2009). A re-evaluation of random-effects meta-analysis. Journal of the
    Royal Statistical Society A 172(1), 137-159.
 """
 

@@ -16,8 +16,9 @@ with others of their party.  There f is the mean of a row's comparisons with pub
 An effect has the common map's columns, whose secret the parties know.  So the analyst alone reads but the numbers that
 have none of these: moments of treatment and outcome, and how the treatment goes with columns.
 
-Of a logistic regression the totals of both rounds are read together.  Its outcome is the event, or else the first
-column of two levels.  If the first round is refused, the second is at the same coefficients.
+Of a regression by rounds the totals of both rounds are read together.  The outcome is the event, or else the first
+column of two levels.  If the first round is refused, the second is at the same coefficients.  Ratios by counts explain
+by the first categories, and the model that is validated was fitted to public rows.
 
 Members are rows of the other parties, strangers rows of nobody.  Reported are the area under the curve over all of
 them, and over the tenth that stands out: those whose rows move the total farthest, beside the rest.  Rows are
@@ -49,6 +50,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import logsumexp
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from datacollab import study
@@ -67,6 +69,7 @@ from datacollab.study import (
 )
 from datacollab.study._columns import design
 from datacollab.study._least_squares import N_GROUPS
+from datacollab.sums._recommended import MOST_PATTERNS
 
 from ..harness import markdown, r_table
 from ..sums.playing import most_colluding, noise_factor
@@ -95,13 +98,23 @@ SETS_ON_PAGE = (
     *(("survival",), ("effect",)),
 )
 LOGISTIC = "logistic regression"
-SHOWN = (*SETS_ON_PAGE, ("additive hazards",), (ROBUST,), (CLASSICAL,), (LOGISTIC,))
+BY_ROUNDS = (LOGISTIC, "poisson regression", "proportional hazards")
+BY_COUNTS = ("logistic regression (counts)", "poisson regression (counts)")
+VALIDATION = "validation"
+SHOWN = (
+    *(*SETS_ON_PAGE, ("additive hazards",), (ROBUST,), (CLASSICAL,)),
+    *((name,) for name in (*BY_ROUNDS, *BY_COUNTS, VALIDATION)),
+)
 """Sets of statistics that the program shows: counts go before a description."""
 SETS = (*SHOWN, ("description",), ("description", ROBUST), ("description", CLASSICAL))
 ATTACKERS = ("analyst", "together")
 EFFECT = ("moments, {who}", "balance, {who}")
 """An effect's numbers that an attacker can compute: moments come in groups, the balance over all rows."""
-ROUNDS = (f"{LOGISTIC}, round 1", f"{LOGISTIC}, round 2")
+ROUNDS = {title: (f"{title}, round 1", f"{title}, round 2") for title in BY_ROUNDS}
+OWN_DRAWS = {
+    name: 64 + place for place, name in enumerate((*(first for first, _ in ROUNDS.values()), *BY_COUNTS, VALIDATION))
+}
+"""Of numbers that are drawn by themselves: their figures are the same, whichever other sets are measured."""
 OF_ROBUST = ("moments of all rows", "moments of groups")
 """The numbers of robust least squares."""
 JOIN = " + "
@@ -127,7 +140,7 @@ _LEFT_OUT = ["rownames", "id", "case.id", "chapter", "bmi"]
 
 def messages_of(names: Sequence[str], who: str) -> Sequence[str]:
     """Return what an attacker reads of a set of statistics, by the names of rows' additions."""
-    messages = {"effect": [name.format(who=who) for name in EFFECT], LOGISTIC: ROUNDS, ROBUST: OF_ROBUST}
+    messages = {"effect": [name.format(who=who) for name in EFFECT], ROBUST: OF_ROBUST, **ROUNDS}
     return [each for name in names for each in messages.get(name, (name,))]
 
 
@@ -193,14 +206,14 @@ class StudiedTable:
             statistics[balance] = Balance(treatment, number, common.n_components, **facts)
         # Outcomes are events where there are any.
         if time:
-            statistics[ROUNDS[0]] = LogisticRound([*explaining, number], columns[event])
+            statistics |= statistics_of_events([*explaining, number], columns[event], table, months)
         else:
-            statistics[ROUNDS[0]] = LogisticRound([*others, number], treatment)
+            statistics |= statistics_of_events([*others, number], treatment, table)
         self.n_rows = len(frame)
         # Parties leave out rows without an outcome; here these have a usual one, so that all statistics have all rows.
         self.effect_rows = table | {outcome: frame[outcome].fillna(frame[outcome].median()).to_numpy()}
-        # The second round follows from the first.
-        known = {*statistics, ROUNDS[1]}
+        # A second round follows from the first.
+        known = {*statistics, *(second for first, second in ROUNDS.values() if first in statistics)}
         self.sets = [names for names in sets if known >= {*messages_of(names, "analyst")}]
         read = {name for names, who in product(self.sets, ATTACKERS) for name in messages_of(names, who)}
         self.added = {
@@ -208,6 +221,49 @@ class StudiedTable:
             for name, each in statistics.items()
             if name in read
         }
+
+
+def statistics_of_events(
+    explaining: Sequence[NumberColumn | CategoryColumn],
+    outcome: CategoryColumn,
+    table: Mapping[str, NDArray[Any]],
+    time: NumberColumn | None = None,
+) -> dict[str, Statistic]:
+    """Return regressions of an outcome of two levels, by rounds and by counts, and the validation of a model of it."""
+    factors: list[CategoryColumn] = []
+    for each in explaining:
+        patterns = np.prod([len(every.levels) for every in factors], dtype=int)
+        if isinstance(each, CategoryColumn) and patterns * len(each.levels) <= MOST_PATTERNS:
+            factors.append(each)
+    made: dict[str, Statistic] = {
+        ROUNDS[LOGISTIC][0]: LogisticRound(explaining, outcome),
+        BY_COUNTS[0]: study.GroupedLogistic(factors, outcome),
+        VALIDATION: study.ModelValidation(outcome, explaining, fit_published(explaining, outcome, table)),
+    }
+    if time is not None:
+        made[ROUNDS[BY_ROUNDS[1]][0]] = study.PoissonRound(explaining, outcome, time=time)
+        made[ROUNDS[BY_ROUNDS[2]][0]] = study.HazardRound(explaining, outcome, time=time)
+        made[BY_COUNTS[1]] = study.GroupedPoisson(factors, outcome, time)
+    return made
+
+
+def fit_published(
+    explaining: Sequence[NumberColumn | CategoryColumn], outcome: CategoryColumn, table: Mapping[str, NDArray[Any]]
+) -> dict[str, float]:
+    """Return a logistic model of the first rows, which are public, as a validation tries it."""
+    X = design(explaining, table)[:N_BASE]
+    y = outcome.indicators(table)[:N_BASE, 1]
+    complete = ~np.isnan(X).any(axis=1)
+    fitted = LogisticRegression(max_iter=1000).fit(X[complete], y[complete])
+    names = [name for each in explaining for name in each.coefficient_names]
+    model = dict(zip(names, fitted.coef_[0].tolist(), strict=True))
+    intercept = float(fitted.intercept_[0])
+    for each in explaining:
+        if isinstance(each, NumberColumn):
+            # Numbers were scaled to their declared range, from -1/2 to 1/2.
+            model[each.name] /= each.width
+            intercept -= model[each.name] * (each.low + each.width / 2)
+    return {"intercept": intercept, **model}
 
 
 @dataclass(frozen=True)
@@ -350,7 +406,7 @@ class Additions:
     def after(self, total: Array, index: Index, *, n_parties: int, noise: float) -> Additions:
         """Return the additions of some rows to the second round of a regression, which follows the first's total."""
         first = self.statistic
-        assert isinstance(first, LogisticRound)
+        assert isinstance(first, LogisticRound | study.PoissonRound | study.HazardRound)
         numbers = np.zeros(len(first.spread))
         numbers[self.kept] = total * self.spread
         try:
@@ -359,7 +415,10 @@ class Additions:
             so_far = result.so_far
         except NumericalError:
             # A round that is refused gives no coefficients, but nobody can tell whether an analyst goes on.
-            so_far = RoundsSoFar(1, (0.0,) * len(first.names), *numbers[:2].tolist())
+            shares: tuple[float, ...] = ()
+            if isinstance(first, study.HazardRound):
+                shares = (1 / first.n_intervals,) * first.n_intervals
+            so_far = RoundsSoFar(1, (0.0,) * len(first.names), float(numbers[0]), float(numbers[1]), shares)
         later = copy.copy(self)
         later.statistic = later.ungrouped = replace(first, before=so_far)
         later._measure(index)
@@ -453,16 +512,16 @@ class StudyDraw:
         left = noise_factor(n_parties, known=n_colluding)
         every = noise_factor(n_parties)
         residuals: dict[str, dict[str, Array]] = {}
+        after = dict(ROUNDS.values())
         for name, added in self.table.added.items():
-            if name == ROUNDS[0]:
-                # Its figures are the same, whichever other sets are measured.
-                random = np.random.default_rng([self.seed, n_rows, n_parties, 64])
+            if name in OWN_DRAWS:
+                random = np.random.default_rng([self.seed, n_rows, n_parties, OWN_DRAWS[name]])
             residuals[name], total = self._read(name, added, parts, random)
-            if name == ROUNDS[0]:
+            if name in after:
                 assert isinstance(added, Additions)
-                second = added.after(total, np.r_[self.public, self.candidates], n_parties=n_parties, noise=every)
-                self._replace(ROUNDS[1], second.f)
-                residuals[ROUNDS[1]], _ = self._read(ROUNDS[1], second, parts, random)
+                later = added.after(total, np.r_[self.public, self.candidates], n_parties=n_parties, noise=every)
+                self._replace(after[name], later.f)
+                residuals[after[name]], _ = self._read(after[name], later, parts, random)
         unknown = dict(zip(ATTACKERS, ((parts, every), (parts[:-n_colluding], left)), strict=True))
         for names, (who, (own, e)) in product(self.table.sets, unknown.items()):
             read = {name: residuals[name][who] for name in messages_of(names, who)}

@@ -566,9 +566,9 @@ class SumsAtParty(PartyWay):
         sharing = project.sums
         plan = agreed.plan
         n_components = 0 if agreed.common is None else agreed.common.n_components
-        # A logistic regression was attacked by rounds, and not by counts.
-        by_counts = sharing.rounds is None
-        attacked = [each for each in sharing.statistics if not (by_counts and each == "logistic regression")]
+        measured = study_membership_figures(
+            sharing.statistics, errors=sharing.errors or "robust", by_rounds=sharing.rounds is not None
+        )
         return {
             "party": folder.name,
             "project": project.name,
@@ -584,7 +584,7 @@ class SumsAtParty(PartyWay):
             "others": other_parties(folder),
             "n_unconfirmed": n_unconfirmed(folder),
             "measured": self._find_attacks(agreed.common),
-            "measured_study": study_membership_figures(attacked, errors=sharing.errors or "robust"),
+            "measured_study": measured,
         }
 
 
