@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.special import expit
 from scipy.stats import chi2, norm, t
+from sklearn.metrics import roc_auc_score
 from statsmodels.stats.meta_analysis import combine_effects
 
 from datacollab.errors import NumericalError, ShareError
 from datacollab.study import CategoryColumn, Counts, MetaAnalysis, ModelValidation, NumberColumn, StudyPlan
-from datacollab.sums import MaskKey
+from datacollab.sums import FixedPoint, MaskKey
 
 ILL = CategoryColumn("ill", (0, 1))
 SCORE = NumberColumn("score", -10, 10)
@@ -29,11 +30,12 @@ def rows_of(n_rows, seed, intercept=0.0, slope=1.0):
 
 
 def own_figures(table):
-    """A party's figures and variances, from its own validation with ten parts, on the scales of the meta-analysis."""
-    own = replace(VALIDATION, thresholds=VALIDATION.thresholds[1::2])
-    found = own.result(own.part(table), n_parties=1, noise=0.0)
-    intervals = np.array([np.add(found.auc, found.lost), found.slope, found.intercept, np.log(found.ratio)])
-    return intervals[:, 0], ((intervals[:, 2] - intervals[:, 1]) / (2 * norm.ppf(0.975))) ** 2
+    """A party's figures and variances, from its own validation, on the scales of the meta-analysis."""
+    found = VALIDATION.result(VALIDATION.part(table), n_parties=1, noise=0.0)
+    intervals = np.array([found.auc, found.slope, found.intercept, np.log(found.ratio)])
+    # What parts of the predictions may move a slope, whatever the rows.
+    of_parts = np.array([0.0, 0.02, 0.0, 0.0]) ** 2
+    return intervals[:, 0], ((intervals[:, 2] - intervals[:, 1]) / (2 * norm.ppf(0.975))) ** 2 + of_parts
 
 
 @settings(deadline=None, max_examples=8)
@@ -65,7 +67,7 @@ def test_figures_are_those_of_statsmodels_on_all_parties(seed, n_parties, betwee
         assert figure.value == pytest.approx(back(pooled.mean_effect_re), abs=0.01 * error)
         _, interval, *_ = pooled.conf_int(use_t=True)
         assert_allclose([figure.low, figure.high], [back(each) for each in interval], rtol=3e-3, atol=0.01 * error)
-        reach = t.ppf(0.975, n_parties - 1) * np.hypot(tau, error)
+        reach = t.ppf(0.975, n_parties - 2) * np.hypot(tau, error)
         ends = [back(pooled.mean_effect_re + sign * reach) for sign in (-1, 1)]
         assert_allclose([figure.predicted_low, figure.predicted_high], ends, rtol=3e-3, atol=0.02 * error)
     other_way = EXACT.result(sum(map(EXACT.part, tables[::-1])), n_parties=n_parties)
@@ -110,10 +112,13 @@ def test_a_message_draws_as_much_noise_as_all_its_counts_and_epsilon_need(epsilo
 
 
 def test_a_party_with_few_rows_gives_no_figures_and_two_parties_are_no_meta_analysis():
-    tables = [*(rows_of(500, seed) for seed in range(3)), rows_of(15, 9)]
+    tables = [*(rows_of(500, seed) for seed in range(3)), rows_of(40, 9)]
     found = EXACT.result(sum(map(EXACT.part, tables)), n_parties=4)
     assert {each.n_parties for each in found.figures.values()} == {3}
-    assert "3 parties" in " ".join(found.cautions)
+    assert "3 of 4 parties" in found.cautions[0]
+    assert "hardly known" in found.cautions[1]
+    many = EXACT.result(sum(EXACT.part(rows_of(500, seed)) for seed in range(5)), n_parties=5)
+    assert many.cautions == ()
     with pytest.raises(NumericalError, match="fewer than 3 parties"):
         EXACT.result(sum(map(EXACT.part, tables[1:])), n_parties=3)
 
@@ -135,8 +140,11 @@ def test_a_figure_that_few_parties_have_is_left_open():
     [
         (slice(0, 1), 1.5, "the number of parties"),
         (slice(0, 1), 5.0, "the number of parties"),
-        (slice(1, 121), -1.0, "a weight is below zero"),
-        (slice(1, 121), 1e7, "a weight is below zero, or larger"),
+        (slice(0, 1), np.nan, "the number of parties"),
+        (slice(0, 1), 0.0, "figures of no party"),
+        (slice(1, 121), -1.0, "a weight is smaller, or larger"),
+        (slice(1, 121), 1e7, "a weight is smaller, or larger"),
+        (slice(1, None), 0.0, "a weight is smaller, or larger"),
         (slice(121, 241), 1e3, "a figure is beyond its range"),
         (slice(241, 361), 1e3, "a figure is beyond its range"),
         (slice(241, 361), 0.1, "figures vary less than not at all"),
@@ -160,3 +168,54 @@ def test_totals_of_rows_are_never_refused_as_made_up(n_rows):
         except NumericalError:
             continue
         assert found.n_parties == 4
+
+
+def test_a_made_up_count_does_not_end_the_analysts_program():
+    """Two parties whose predictions are all alike have no slope, and the third says that it has three, of nothing."""
+    alike = rows_of(500, 9) | {"score": np.full(500, -1.0)}
+    numbers = len(EXACT.spread) // len(FIGURES)
+    forged = EXACT.part(alike)
+    forged[numbers] = 3.0
+    with pytest.raises(ShareError, match="a weight is smaller"):
+        EXACT.result(2 * EXACT.part(alike) + forged, n_parties=3)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda random, n: np.where(random.random(n) < 0.5, -2.2, -0.85),
+        lambda random, n: random.choice([-2.9, -1.7, -0.6], n),
+        lambda random, n: np.full(n, -1.4),
+    ],
+    ids=["two risks", "three risks", "one risk"],
+)
+def test_the_auc_of_few_different_predictions_is_theirs(draw):
+    """Models of a few yes and no have few different predictions; ties count one half, as in scikit-learn."""
+    random = np.random.default_rng(1)
+    tables = []
+    for _ in range(5):
+        score = draw(random, 4000)
+        tables.append({"score": score, "ill": (random.random(4000) < expit(score)).astype(int)})
+    found = EXACT.result(sum(map(EXACT.part, tables)), n_parties=5).figures["AUC"]
+    of_parties = [roc_auc_score(table["ill"], table["score"]) for table in tables]
+    assert found.value == pytest.approx(np.mean(of_parties), abs=1e-3)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.6])
+def test_whether_a_party_has_figures_depends_on_its_predictions_alone(share):
+    """Of parties with few events, the mean over those that happened to have many would be too high."""
+    needed = 2 * VALIDATION.fewest_shown(1.0)
+    counts = []
+    for expected in (0.5 * needed, 1.6 * needed):
+        n_rows = int(expected / expit(-1.0))
+        table = {"score": np.full(n_rows, -1.0), "ill": (np.arange(n_rows) < share * n_rows).astype(int)}
+        counts.append(MetaAnalysis(VALIDATION).part(table)[0])
+    assert counts == [0, 1]
+
+
+def test_many_parties_with_extreme_figures_fit_into_a_total():
+    """Fixed-point numbers end at 2^31, which 300 parties do not reach, whatever their rows."""
+    part = EXACT.part(rows_of(2_000_000, 0, slope=0.2, intercept=3.5))
+    assert 300 * np.abs(part).max() < FixedPoint().largest
+    bound = 4.0**2 / 4e-6
+    assert 300 * bound < FixedPoint().largest

@@ -8,7 +8,7 @@ import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from scipy.special import expit, ndtri
+from scipy.special import expit, logit, ndtri
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from datacollab.errors import AgreementError, NumericalError
@@ -298,6 +298,37 @@ def test_a_calibrated_model_is_found_so_whatever_the_parts(mean, deviation, thre
     assert found.intercept[0] == pytest.approx(intercept, abs=0.02)
     # What ties take is that of all parts, the open ones included.
     assert roc_auc_score(y, eta) - found.auc[0] == pytest.approx(found.lost, rel=0.25)
+
+
+@pytest.mark.parametrize("risks", [(0.2,), (0.1, 0.3), (0.05, 0.12, 0.3)])
+def test_few_different_predictions_have_their_intercept_and_no_slope(risks):
+    """As of a model of a few yes and no: within their parts they are not as a normal distribution has them."""
+    random = np.random.default_rng(2)
+    eta = logit(random.choice(risks, 60_000))
+    y = (random.random(60_000) < expit(0.2 + eta)).astype(int)
+    statistic = ModelValidation(ILL, [ETA], {"intercept": 0.0, "eta": 1.0})
+    table = {"eta": eta, "ill": np.where(y == 1, "yes", "no")}
+    found = exact(table, statistic)
+    alone = sm.GLM(y, np.ones(len(y)), family=sm.families.Binomial(), offset=eta).fit()
+    assert found.intercept[0] == pytest.approx(alone.params[0], abs=0.01)
+    assert (found.intercept[2] - found.intercept[1]) / (2 * 1.96) == pytest.approx(alone.bse[0], rel=0.05)
+    assert np.isnan(found.slope[0])
+    assert len(risks) == 1 or "few different ones" in found.cautions[-1]
+
+
+def test_the_intercept_is_as_certain_as_its_interval_says():
+    """Over 300 draws of rows and noise, at seven events in a hundred, 95 % of intervals hold."""
+    random = np.random.default_rng(3)
+    statistic = ModelValidation(ILL, [ETA], {"intercept": 0.0, "eta": 1.0})
+    held = []
+    for _ in range(300):
+        eta = random.choice(logit([0.02, 0.05, 0.15]), 3000)
+        y = random.random(3000) < expit(eta)
+        total = statistic.part({"eta": eta, "ill": np.where(y, "yes", "no")})
+        noise = 1.5 * statistic.spread * random.normal(size=len(total))
+        _, low, high = statistic.result(total + noise, n_parties=3, noise=1.5).intercept
+        held.append(low <= 0 <= high)
+    assert 0.92 < np.mean(held) < 0.98
 
 
 def test_noise_does_not_change_what_the_intercept_is_of():

@@ -437,8 +437,8 @@ def sharing_sentences(sharing: Sharing) -> list[str]:
     if META_ANALYSIS in sharing.statistics:
         sentences.append(
             "A meta-analysis is asked for. Unlike other totals, its sums tell each party's own AUC, calibration, and "
-            "observed over expected events to anybody who solves them: with noise that hides each person, and without "
-            "the party's name, which their precision may give away."
+            "observed over expected events to anybody who solves them, or that it has too few rows for these. They "
+            "have noise of the party's own, and not its name, which their precision may give away."
         )
     sentences += [
         f"Parties {join_names(names)} are one legal entity, and hide one another's rows from nobody within it."

@@ -5,10 +5,9 @@ From these counts follow its figures :math:`\theta_k` and their variances :math:
 
 .. math:: \theta_k \sim N(\mu, \tau^2 + v_k),
 
-of the area under the curve and what ties take off it, of the calibration slope and intercept, and of the logarithm of
-observed over expected events [1]_.  For agreed values of :math:`\tau` parties add up the weights
-:math:`w_k = 1 / (\tau^2 + v_k)`, :math:`w_k \theta_k` and :math:`w_k \theta_k^2`.  So all that a meta-analysis
-computes is known on a grid:
+of the area under the curve, the calibration slope and intercept, and the logarithm of observed over expected events
+[1]_.  For agreed values of :math:`\tau` parties add up the weights :math:`w_k = 1 / (\tau^2 + v_k)`,
+:math:`w_k \theta_k` and :math:`w_k \theta_k^2`.  So all that a meta-analysis computes is known on a grid:
 
 - :math:`Q = \sum w_k \theta_k^2 - (\sum w_k \theta_k)^2 / \sum w_k`, which at :math:`\tau = 0` is Cochran's, and its
   :math:`I^2`;
@@ -41,19 +40,26 @@ from ..errors import NumericalError, ShareError
 from ..sums._statistic import ResultTable, Statistic, StatisticResult, StudyTable, new_secret, refuse_total
 from ..sums._words import standard_normal
 from ._columns import number_text
-from ._model_validation import THRESHOLDS, ModelValidation, ModelValidationResult
+from ._model_validation import ModelValidation, ModelValidationResult
 
 FIGURES = ("AUC", "calibration slope", "calibration intercept", "observed / expected")
-# Of one party's rows, twenty parts would be mostly noise: every second threshold is kept.
-_COARSE = THRESHOLDS[1::2]
 # Values of τ. Differences below .002 show in no figure; slopes that differ by 4 would be no validation.
 _TAUS = np.r_[0.0, np.geomspace(0.002, 4.0, 119)]
 # Figures beyond it, on the scale on which they are added up, count as if they were there.
-_FARTHEST = 5.0
-# Variances below that of a standard error of .001 count as that: numbers of a total have an end.
-_LEAST_VARIANCE = 1e-6
+_FARTHEST = 4.0
+# Variances below that of a standard error of .002 count as that: numbers of a total have an end.
+_LEAST_VARIANCE = 4e-6
+# A party with a larger one has no figure.
+_MOST_VARIANCE = 25.0
+# Error of a slope that comes of predictions in parts, as docs/validation.md says, whatever the rows.
+_OF_PARTS = 0.02
+# A party has figures if this many times the events that can be shown are expected, and as many of the others. Whether
+# it has them must not depend on its outcomes, or the mean would be of parties that happened to have many.
+_ENOUGH = 2.0
 # A variance between parties needs two degrees of freedom at least; each of two would know the other's figures.
 _FEWEST_PARTIES = 3
+# With fewer, intervals have two or three degrees of freedom.
+_FEWEST_CLEAR = 5
 _ROUNDING = 1e-6
 _Z = float(special.ndtri(0.975))
 _HEADS = ("figure", "parties", "value", "low", "high", "predicted low", "predicted high", "tau", "I2", "Q", "p")
@@ -96,14 +102,17 @@ class MetaAnalysisResult(StatisticResult):
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Return that few parties tell little of differences between parties, if so."""
+        """Return that parties have no figure, and that few tell little of differences between them, if so."""
         fewest = min(each.n_parties for each in self.figures.values())
-        if fewest >= 5:
-            return ()
-        return (
-            f"A figure is of {fewest} parties: how much parties differ is hardly known from fewer than five, and "
-            "intervals are wide.",
-        )
+        found = []
+        if fewest < self.n_parties:
+            found.append(
+                f"A figure is of {fewest} of {self.n_parties} parties: the others have too few rows of an outcome for "
+                "one of their own. If few had the event by chance, those that are left had too many."
+            )
+        if fewest < _FEWEST_CLEAR:
+            found.append(f"From {fewest} parties it is hardly known how much parties differ, and intervals are wide.")
+        return tuple(found)
 
     def table(self) -> ResultTable:
         """Return a line for each figure."""
@@ -112,8 +121,8 @@ class MetaAnalysisResult(StatisticResult):
             f"A random-effects meta-analysis of what {self.n_parties} parties found on their own rows, each with noise "
             "of its own, which the intervals include. Low and high are of the mean party, at 95 %; the predicted ones "
             "of a party that took no part. tau is the standard deviation between parties (of the logarithm of observed "
-            "/ expected); I2 is the part of the variance that is not of their errors. The AUC is corrected for ties. "
-            "A party without about twenty-five rows of each outcome gives no figure."
+            "/ expected); I2 is the part of the variance that is not of their errors. As in the validation, pairs of "
+            "rows in one part of the predictions are ties, and make the AUC smaller."
         )
         return ResultTable(_HEADS, rows, note)
 
@@ -125,7 +134,7 @@ class MetaAnalysis(Statistic):
     Parameters
     ----------
     validation : ModelValidation
-        The trial of the model; every second of its usual thresholds is taken for a party's own figures.
+        The trial of the model.  A party with fewer than about fifty expected events, or others, has no figures.
 
     Raises
     ------
@@ -163,7 +172,7 @@ class MetaAnalysis(Statistic):
     @property
     def own_validation(self) -> ModelValidation:
         """Return the validation of one party's rows."""
-        return replace(self.validation, thresholds=_COARSE, copies=self.copies)
+        return replace(self.validation, copies=self.copies)
 
     @property
     def spread(self) -> FloatArray:
@@ -183,9 +192,13 @@ class MetaAnalysis(Statistic):
         """Return the party's figures as weights and products on the grid, shape (n_numbers,), from noisy counts."""
         own = self.own_validation
         noisy = sums + noise * own.spread * standard_normal(new_secret(), len(sums))
+        n_rows = noisy[:-2].reshape(2, -1)[:, 0].sum()
+        n_expected = noisy[-2]
+        if min(n_expected, n_rows - n_expected) < _ENOUGH * own.fewest_shown(noise):
+            return np.zeros(len(self.spread))
         try:
             found = own.result(noisy, n_parties=1, noise=noise)
-        # Too few rows of an outcome, or noise that no rows explain: the party has no figures.
+        # Hardly any rows of an outcome, or noise that no rows explain: the party has no figures.
         except (NumericalError, ShareError):
             return np.zeros(len(self.spread))
         return np.concatenate([_on_grid(theta, variance) for theta, variance in _figures(found)])
@@ -193,8 +206,8 @@ class MetaAnalysis(Statistic):
     def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> MetaAnalysisResult:
         """Return the meta-analysis of each figure.
 
-        It raises NumericalError if fewer than three parties could give any, and ShareError if no parties' figures can
-        give the total.
+        It raises NumericalError if fewer than three parties could give any, and ShareError if numbers of the total
+        contradict each other.
         """
         figures = {}
         for name, numbers in zip(FIGURES, np.split(total, len(FIGURES)), strict=True):
@@ -212,15 +225,19 @@ def _figures(found: ModelValidationResult) -> list[tuple[float, float]]:
     """Return a party's figures and their variances, in order of `FIGURES`, on the scales of the meta-analysis."""
     # The logarithm of a ratio is nearer to normal (Debray et al.). So is the logit of an AUC, but not where noise is
     # most of its error: then parties whose AUC happens to be small would have too much weight.
-    scaled = (np.array(found.auc) + found.lost, np.array(found.slope), np.array(found.intercept), np.log(found.ratio))
+    scaled = (found.auc, found.slope, found.intercept, tuple(np.log(found.ratio).tolist()))
+    of_parts = (0.0, _OF_PARTS**2, 0.0, 0.0)
     # An interval's width gives the error.
-    return [(float(value), float(((high - low) / (2 * _Z)) ** 2)) for value, low, high in scaled]
+    return [
+        (value, ((high - low) / (2 * _Z)) ** 2 + more)
+        for (value, low, high), more in zip(scaled, of_parts, strict=True)
+    ]
 
 
 def _on_grid(theta: float, variance: float) -> FloatArray:
     """Return 1, and for each τ the weight, the weighted figure and its weighted square; zeros without a figure."""
     # A slope that noise could decide is NaN, as is a ratio to next to no expected events.
-    if not math.isfinite(theta) or not math.isfinite(variance):
+    if not math.isfinite(theta) or not variance <= _MOST_VARIANCE:
         return np.zeros(1 + 3 * len(_TAUS))
     weights = 1 / (max(variance, _LEAST_VARIANCE) + _TAUS**2)
     theta = min(max(theta, -_FARTHEST), _FARTHEST)
@@ -228,15 +245,18 @@ def _on_grid(theta: float, variance: float) -> FloatArray:
 
 
 def _fault(numbers: FloatArray, n_parties: int) -> str | None:
-    """Return why no parties' figures give these numbers, if so."""
+    """Return how these numbers contradict each other, or the number of parties, if so."""
     count = float(numbers[0])
-    weights, products, squares = np.split(numbers[1:], 3)
-    if abs(count - round(count)) > _ROUNDING or not 0 <= round(count) <= n_parties:
+    if not np.isfinite(numbers).all() or abs(count - round(count)) > _ROUNDING or not 0 <= round(count) <= n_parties:
         return "the number of parties with a figure is none"
+    weights, products, squares = np.split(numbers[1:], 3)
     slack = _ROUNDING * (1 + n_parties)
+    if round(count) == 0:
+        return None if np.abs(numbers).max() <= slack else "there are figures of no party"
+    least = round(count) / (_MOST_VARIANCE + _TAUS**2)
     most = round(count) / (_LEAST_VARIANCE + _TAUS**2)
-    if (weights < -slack).any() or (weights > most * (1 + _ROUNDING) + slack).any():
-        return "a weight is below zero, or larger than its parties allow"
+    if (weights < least - slack).any() or (weights > most * (1 + _ROUNDING) + slack).any():
+        return "a weight is smaller, or larger, than its parties allow"
     reach = _FARTHEST * weights * (1 + _ROUNDING) + slack
     if (np.abs(products) > reach).any() or (squares > _FARTHEST * reach).any():
         return "a figure is beyond its range"
@@ -259,9 +279,9 @@ def _combine(numbers: FloatArray) -> AcrossParties:
     mean = float(np.interp(tau, _TAUS, means))
     error = math.sqrt(1 / float(np.exp(np.interp(tau, _TAUS, np.log(weights)))))
     # At Paule and Mandel's τ the variance of Hartung and Knapp is the usual one; where τ is 0 it would be smaller.
-    quantile = float(special.stdtrit(freedom, 0.975))
-    reach = quantile * error
-    predicted = quantile * math.hypot(tau, error)
+    reach = float(special.stdtrit(freedom, 0.975)) * error
+    # One degree of freedom is less, as τ is estimated, too.
+    predicted = float(special.stdtrit(freedom - 1, 0.975)) * math.hypot(tau, error)
     cochran = float(q[0])
     return AcrossParties(
         n_parties,

@@ -5,7 +5,8 @@ parts are those at which people decide, about equally far apart on the logit sca
 differ by about the same odds, also where outcomes are rare.  From the total follow
 
 - the area under the curve, as rows of one part count one half; its variance is that of DeLong et al. [1]_, [2]_;
-- the calibration slope, and the intercept at a slope of 1 [3]_, by logistic regression on the means of parts;
+- the calibration slope, and the intercept at a slope of 1 [3]_, by logistic regression on the means of parts, less the
+  intercept that the sum of predictions would have there, which is 0 of exact predictions;
 - the net benefit at each threshold [4]_.
 
 Two further sums, of predictions and of their squared errors, give observed over expected events, and the Brier score.
@@ -64,6 +65,9 @@ _STEPS = 1000
 _N_EVEN = 20
 # Two shares of rows do not tell both the mean and the variance of predictions.
 _FEWEST_PARTS = 3
+# The most rows, of all, that a normal distribution may have in parts that have none: with three different predictions
+# it has half of them there, and slopes were off by .2; with ten a seventh, and by .06.
+_MOST_IN_GAPS = 0.25
 _Z = float(special.ndtri(0.975))
 _HEADS = ("figure", "prediction", "rows", "predicted", "value", "low", "high", "all treated")
 
@@ -92,6 +96,9 @@ class ModelValidationResult(StatisticResult):
         By how much the area is smaller than that of exact predictions, to first order.
     slope, intercept : tuple of float
         Of logistic recalibration; the intercept is at a slope of 1.  NaN if noise could decide.
+    in_gaps : float
+        Part of the rows that a normal distribution of the linear predictor has in parts without any.  With more than
+        .25, as of few different predictions, there is no slope.
     ratio : tuple of float
         Observed over expected events.
     brier, scaled_brier : tuple of float, float
@@ -119,6 +126,7 @@ class ModelValidationResult(StatisticResult):
     lost: float
     slope: _Interval
     intercept: _Interval
+    in_gaps: float
     ratio: _Interval
     brier: _Interval
     scaled_brier: float
@@ -135,14 +143,20 @@ class ModelValidationResult(StatisticResult):
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Return that there are few rows of an outcome, if so."""
+        """Return that there are few rows of an outcome, or few different predictions, if so."""
+        found = []
         fewest = min(self.n_events, self.n_rows - self.n_events)
-        if fewest >= _ADVISED:
-            return ()
-        return (
-            f"Only about {fewest:.0f} rows have the rarer outcome of {self.outcome!r}. {_ADVISED} are advised for a "
-            "validation: with fewer, its figures change much from sample to sample.",
-        )
+        if fewest < _ADVISED:
+            found.append(
+                f"Only about {fewest:.0f} rows have the rarer outcome of {self.outcome!r}. {_ADVISED} are advised for "
+                "a validation: with fewer, its figures change much from sample to sample."
+            )
+        if self.in_gaps > _MOST_IN_GAPS:
+            found.append(
+                "Predictions lie in parts with none between, as those of a model with few different ones do. So there "
+                "is no calibration slope; the observed shares of parts tell how well predictions agree."
+            )
+        return tuple(found)
 
     def table(self) -> ResultTable:
         """Return a line for each figure, for each part with enough rows, and for the net benefit at each threshold."""
@@ -272,6 +286,11 @@ class ModelValidation(Statistic):
         apart = 2 / of_rows**2 + 2 * float((sent**2).sum(axis=0).max()) / of_cells**2
         return math.sqrt(max(apart, 2 / of_cells**2) + 2 / of_sums**2)
 
+    def fewest_shown(self, noise: float) -> float:
+        """Return how many rows of an outcome a result shows at least, so that none is recognised, at this noise."""
+        of_rows, _, _ = self._noises
+        return FEWEST + CERTAINTY * noise * of_rows
+
     def predict(self, table: StudyTable) -> FloatArray:
         """Return the linear predictor of each row, shape (n_rows,); NaN if an entry that the model uses is missing."""
         eta = np.full(1, float(self.coefficients[INTERCEPT]))
@@ -318,20 +337,19 @@ class ModelValidation(Statistic):
         scored = _Scored(counts, np.array(units), np.asarray(self.thresholds))
         refuse_total(scored.fault(total[-2:], of_sums), self.title)
         few = min(groups[:, 0])
-        if few < FEWEST + CERTAINTY * of_rows - _ROUNDING:
+        if few < self.fewest_shown(noise) - _ROUNDING:
             raise NumericalError(
                 f"Validation: about {max(few, 0):.0f} rows have the rarer outcome of {self.outcome.name!r}; expected "
-                f"{FEWEST + CERTAINTY * of_rows:.0f} or more, so that none is recognised. Agree on more rows."
+                f"{self.fewest_shown(noise):.0f} or more, so that none is recognised. Agree on more rows."
             )
         n = float(groups[:, 0].sum())
         events = float(groups[1, 0])
         parts = scored.normal_parts()
-        # Of a calibrated model, intercept and slope are then 0 and 1, whatever the parts.
+        # Of a calibrated model, the slope is then 1, whatever the parts.
         log_odds = special.logit(parts.predicted)
-        ones = np.ones_like(log_odds)
         slope = _NOTHING
-        if parts.are_enough:
-            slope = scored.recalibrate(np.array([ones, log_odds]), 0.0 * ones, parts.rows)
+        if parts.are_enough and parts.in_gaps <= _MOST_IN_GAPS:
+            slope = scored.fit_slope(log_odds, parts.rows)
         net_benefit, treat_all = scored.net_benefit()
         share = events / n
         brier = _brier(scored, parts.predicted, float(total[-1]), of_sums)
@@ -346,7 +364,8 @@ class ModelValidation(Statistic):
             auc=scored.auc(),
             lost=scored.tie_loss(1.0 if math.isnan(slope[0]) else slope[0], parts.deviations),
             slope=slope,
-            intercept=scored.recalibrate(ones[None], log_odds, parts.rows),
+            intercept=scored.fit_intercept(log_odds, float(total[-2]), of_sums),
+            in_gaps=parts.in_gaps,
             ratio=_ratio(events, n, float(total[-2]), of_rows, of_sums),
             brier=brier,
             scaled_brier=1 - brier[0] / (share * (1 - share)),
@@ -391,6 +410,8 @@ class _NormalParts(NamedTuple):
     """Rows to expect."""
     are_enough: bool
     """Whether as many parts have rows as tell the distribution."""
+    in_gaps: float
+    """Part of the rows to expect that are in parts without any, where noise does not say so."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -490,8 +511,9 @@ class _Scored:
         cuts = special.logit(self.thresholds)
         edges = np.r_[-np.inf, cuts, np.inf]
         rows = self.counts.sum(axis=0)
+        of_both = math.sqrt(2) * self.of_part
         # Noise of empty parts far from all others would widen the distribution.
-        rows = np.where(rows > CERTAINTY * math.sqrt(2) * self.of_part + _ROUNDING, rows, 0.0)
+        rows = np.where(rows > CERTAINTY * of_both + _ROUNDING, rows, 0.0)
         n = max(float(rows.sum()), 1.0)
         middle = np.r_[cuts[0] - 0.5, (cuts[1:] + cuts[:-1]) / 2, cuts[-1] + 0.5]
         means = middle
@@ -519,33 +541,76 @@ class _Scored:
         even = (np.arange(_N_EVEN) + 0.5) / _N_EVEN
         eta = centre + deviation * special.ndtri(np.clip(lower + even * share[:, None], 1e-15, 1 - 1e-15))
         predicted = np.where(is_there, special.expit(eta).mean(axis=1), special.expit(middle))
+        expected = share * float(self.counts.sum())
+        # Twice the noise at which a part counts as empty.
+        is_gap = (rows == 0) & (expected > 2 * CERTAINTY * of_both + 1)
         return _NormalParts(
             deviations=np.sqrt(np.where(is_there, within, 0.0)),
             predicted=np.clip(predicted, np.r_[0.0, self.thresholds], np.r_[self.thresholds, 1.0]),
-            rows=share * float(self.counts.sum()),
+            rows=expected,
             are_enough=int((rows > 0).sum()) >= _FEWEST_PARTS,
+            in_gaps=float(share[is_gap].sum()),
         )
 
-    def recalibrate(self, X: FloatArray, offset: FloatArray, expected: FloatArray) -> _Interval:
-        """Return the last coefficient of a logistic regression of the event on X; NaN if noise could decide.
+    def fit_intercept(self, log_odds: FloatArray, n_expected: float, of_sums: float) -> _Interval:
+        """Return the intercept at a slope of 1, of exact predictions; NaN if noise could decide.
 
-        X has the shape (n_columns, n_parts), and `offset` and the rows to expect the shape (n_parts,).
+        `log_odds` are those of parts, shape (n_parts,).  These are off where predictions within a part are not as a
+        normal distribution has them.  So the intercept at which parts have as many events as were seen is less that at
+        which they have as many as were predicted.
         """
-        theta = np.zeros(len(X))
+        rows = self.counts.sum(axis=0)
+        ends = list[tuple[float, float, FloatArray]]()
+        for n_events in (float(self.counts[1].sum()), n_expected):
+            a = self._find_intercept(log_odds, rows, n_events)
+            if a is None:
+                return _NOTHING
+            p = special.expit(a + log_odds)
+            ends.append((a, float(rows @ (p * (1 - p))), p))
+        (seen, of_seen, p), (predicted, of_predicted, q) = ends
+        curvature = p * (1 - p)
+        if of_seen <= _CERTAIN * self.noise(np.tile(curvature, (2, 1))):
+            return _NOTHING
+        # How both intercepts follow the counts of rows without and with the event.
+        weights = q / of_predicted + np.array([-p, 1 - p]) / of_seen
+        noise = math.hypot(self.noise(weights), of_sums / of_predicted)
+        return _interval(seen - predicted, math.hypot(1 / math.sqrt(of_seen), noise))
+
+    def _find_intercept(self, log_odds: FloatArray, rows: FloatArray, n_events: float) -> float | None:
+        """Return the intercept at which parts have so many events, by Newton's steps; None if noise could decide."""
+        a = 0.0
+        for _ in range(_STEPS):
+            p = special.expit(a + log_odds)
+            information = float(rows @ (p * (1 - p)))
+            if information <= _ROUNDING:
+                return None
+            step = (n_events - float(rows @ p)) / information
+            # Far away, a whole step would overshoot.
+            a += step * min(1.0, 2 / max(abs(step), 1e-300))
+            if abs(step) < 1e-9:
+                return a
+        return None
+
+    def fit_slope(self, log_odds: FloatArray, expected: FloatArray) -> _Interval:
+        """Return the slope of a logistic regression of the event on log odds; NaN if noise could decide.
+
+        `log_odds` and the rows to expect have the shape (n_parts,).
+        """
+        X = np.array([np.ones_like(log_odds), log_odds])
+        theta = np.zeros(2)
         of_part = self.of_part
         for _ in range(_STEPS):
-            p = special.expit(offset + theta @ X)
+            p = special.expit(theta @ X)
             # Variances of a part's score by its rows, and by the noise of its counts.
             sampled = expected * p * (1 - p)
             weights = np.ones_like(p)
-            # Of an intercept alone, weights would change what is estimated where the slope is not 1.
-            if of_part.max() > 0 and len(X) > 1:
+            if of_part.max() > 0:
                 weights = sampled / (sampled + of_part**2 * (p**2 + (1 - p) ** 2))
             score = X @ (weights * (self.counts[1] * (1 - p) - self.counts[0] * p))
             curvature = weights * p * (1 - p)
             rows = self.counts.sum(axis=0)
             information = (X * curvature * rows) @ X.T
-            # Less the other columns, the last one has a variance, as in a regression.
+            # Less the intercept, the slope has a variance, as in a regression.
             last = np.append(-np.linalg.lstsq(information[:-1, :-1], information[:-1, -1], rcond=None)[0], 1.0)
             left = float(last @ information @ last)
             direction = last @ X

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scipy.special import ndtr
 
+from ...agreement import META_ANALYSIS
 from ...linalg import gaussian_epsilon, gaussian_sigma
 from ...study import RIDGE_MOVED, StudyMembership
 from ...sums import MeasuredMembership
@@ -27,6 +28,9 @@ APART = (
     "If at least two other institutions do not work with the analyst, it learns nothing of yours alone: only the "
     "total, with noise, of all that do not. This tells how many people there are, and how often each outcome occurs. "
     "It may reveal a person whose outcome is rare; two totals, a person who is in only one of them."
+)
+BUT_FOR_FIGURES = (
+    "The meta-analysis tells figures of yours alone, as the warning below says. But for these, the following holds."
 )
 _PERSONAL = "The noise promises no anonymity, so the file remains personal data."
 TOGETHER = (
@@ -207,7 +211,10 @@ class SumsSummary:
 
     def _who_learns(self) -> list[str]:
         """Say who learns what, by itself and together with others."""
-        return [APART, OF_STUDY if self.of_study else TOGETHER]
+        last = OF_STUDY if self.of_study else TOGETHER
+        if META_ANALYSIS in self.statistic.split(", "):
+            return [BUT_FOR_FIGURES, APART, last]
+        return [APART, last]
 
     def to_text(self) -> str:
         """Return the same for people."""
