@@ -130,6 +130,14 @@ def test_the_approver_and_the_analyst_are_shown_what_it_is(studied):
     assert studied.analyst.log.entries()[-1]["event"] == "integrate"
 
 
+def test_a_row_may_lack_every_category(tmp_path):
+    columns = [replace(COLUMNS[2], name=name) for name in ("ward", "wing", "unit")]
+    world = new_sums_world(tmp_path, parties=NAMES, sharing={"statistics": ("counts",)}, columns=tuple(columns))
+    table = rows_of(ROWS, 1)[["ward", "ill"]].assign(wing="day", unit="night")
+    table.loc[0, ["ward", "wing", "unit"]] = None
+    assert not world.folder("north").prepare(table).reasons
+
+
 def test_a_study_makes_no_model_and_no_part_of_it_is_made_twice(studied, tmp_path):
     """Counts of exactly the same rows may follow, and nothing of nearly the same ones."""
     with pytest.raises(AgreementError, match="makes no model"):
