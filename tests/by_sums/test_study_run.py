@@ -12,7 +12,7 @@ import pytest
 import statsmodels.api as sm
 from typer.testing import CliRunner
 
-from datacollab.agreement import Task, make_anchor
+from datacollab.agreement import Task, column_rows, make_anchor
 from datacollab.agreement._project_file import parse_project
 from datacollab.bundle import unpack
 from datacollab.by_sums.analyst._study_files import study_files
@@ -136,6 +136,13 @@ def test_a_row_may_lack_every_category(tmp_path):
     table = rows_of(ROWS, 1)[["ward", "ill"]].assign(wing="day", unit="night")
     table.loc[0, ["ward", "wing", "unit"]] = None
     assert not world.folder("north").prepare(table).reasons
+
+
+def test_nobody_is_told_that_a_study_fills_in_what_is_missing(studied):
+    left = "Before they were added up: 100 missing entries left missing, in 2 columns."
+    assert left in studied.summaries[0].to_text()
+    rows = {name: rules for name, _, rules in column_rows(studied.project.columns, fills=studied.project.fills_missing)}
+    assert rows["age"] == "missing: left so"
 
 
 def test_a_study_makes_no_model_and_no_part_of_it_is_made_twice(studied, tmp_path):

@@ -590,7 +590,7 @@ def _draft_columns(table: Any, names: Sequence[str], options: DraftOptions, tell
             if tell is not None:
                 tell(_tell_letters(name, marks))
         if column.flag_missing and tell is not None:
-            tell(_tell_gaps(name, diagnosis))
+            tell(_tell_gaps(name, diagnosis, fills=not options.statistics or "effect" in options.statistics))
         if options.statistics:
             column = _adapt_to_study(column, diagnosis)
         columns.append(column)
@@ -616,9 +616,11 @@ def _tell_letters(name: str, marks: Counter[str]) -> ColumnFinding:
     return ColumnFinding(column=name, kind="letters", found=found, done=done)
 
 
-def _tell_gaps(name: str, diagnosis: Diagnosis) -> ColumnFinding:
+def _tell_gaps(name: str, diagnosis: Diagnosis, *, fills: bool) -> ColumnFinding:
     found = f"has no entry in {diagnosis.n_missing} of {diagnosis.n_rows} rows"
-    done = "one more column says where (flag_missing), as small tables may have far more by chance"
+    done = "a study leaves such entries missing, and a regression their whole rows out"
+    if fills:
+        done = "one more column says where (flag_missing), as small tables may have far more by chance"
     return ColumnFinding(column=name, kind="gaps", found=found, done=done)
 
 
