@@ -480,6 +480,19 @@ def test_a_ratio_that_had_not_come_to_rest_is_named():
     assert not run(replace(LOGISTIC, n_rounds=5), tables).cautions
 
 
+@pytest.mark.parametrize(("share", "outcomes", "side"), [(0.33, 0.9, "farther from"), (0.1, 0.2, "nearer to")])
+def test_the_side_on_which_a_ratio_lies_that_had_not_come_to_rest_is_right(share, outcomes, side):
+    rng = np.random.default_rng(5)
+    stage = np.where(rng.random(40_000) < share, "III", "I")
+    died = rng.random(40_000) < np.where(stage == "III", outcomes, 0.05)
+    tables = [{"stage": stage, "died": np.where(died, "yes", "no")}]
+    statistic = LogisticRound([CategoryColumn("stage", ["I", "III"])], DIED)
+    found = run(replace(statistic, n_rounds=2), tables)
+    true = run(replace(statistic, n_rounds=8), tables).params
+    assert (true > found.params) == (side == "farther from")
+    assert [f"is probably {side} 1 than it says" in each for each in found.cautions] == [True]
+
+
 @pytest.mark.parametrize("most", [1, 2, 3])
 @pytest.mark.parametrize("kind", [PoissonRound, HazardRound])
 def test_few_whole_numbers_may_fill_the_ranges_of_columns_that_go_together(kind, most):
@@ -506,6 +519,16 @@ def test_few_whole_numbers_may_fill_the_ranges_of_columns_that_go_together(kind,
         pooled = sm.GLM(died.ravel(), X, family=sm.families.Poisson(), exposure=years.ravel()).fit()
     assert np.abs((found.params - pooled.params[:5]) / pooled.bse[:5]).max() < 0.6
     assert np.all(found.bse < 1.15 * pooled.bse[:5])
+
+
+def test_events_that_count_in_part_are_told_from_those_there_are():
+    """Rows that all have their event late are expected to have many, of which each counts for two."""
+    rng = np.random.default_rng(1)
+    died = np.repeat(["yes", "no"], [190, 10])
+    table = {"age": rng.uniform(20, 80, 200), "stage": np.resize(["I", "II", "III"], 200), "died": died}
+    table["years"] = np.where(died == "yes", rng.uniform(4.6, 4.9, 200), 5.0)
+    with pytest.raises(NumericalError, match=r"about 5\d\d outcomes, which count as \d+ \(a row counts for 2 expected"):
+        run(replace(HAZARDS, n_rounds=2), [table] * 3, noise=1.0, rng=rng)
 
 
 @pytest.mark.parametrize(

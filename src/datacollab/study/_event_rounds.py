@@ -188,6 +188,12 @@ class _EventRound(RegressionRound):
         factors[self._are_levels] = np.sqrt((of_rows + of_events) / (2 * of_events))
         return information * np.outer(factors, factors)
 
+    def _outcomes_text(self, rarer: float, n_outcomes: float) -> str:
+        return (
+            f"about {n_outcomes:.0f} outcomes, which count as {rarer:.0f} (a row counts for {_MOST_EXPECTED:g} "
+            "expected events at most)"
+        )
+
     def _part_that_counts(self, head: FloatArray, n_outcomes: float, noise: float) -> float:
         weight = float(head[-1])
         spare = largest_noise(1, noise * math.hypot(self._of_weight, self.noise_of_rows)) + _ROUNDING * (1 + weight)

@@ -275,14 +275,15 @@ class RegressionRound(Statistic):
         name = self.title.capitalize()
         if rarer < _OUTCOMES_PER_COEFFICIENT * p - 3 * of_rows:
             raise NumericalError(
-                f"{name}: {rarer:.0f} of the rarer outcome for {p} coefficients; expected {_OUTCOMES_PER_COEFFICIENT} "
-                "for each. Agree on fewer columns, or on more rows."
+                f"{name}: {self._outcomes_text(rarer, n_outcomes)} for {p} coefficients; expected "
+                f"{_OUTCOMES_PER_COEFFICIENT} for each. Agree on fewer columns, or on more rows."
             )
         if self._is_first:
             self._check_levels(head[: self._n_counts], score, of_rows)
             self._check_first(n_rows, n_outcomes, information, noise)
         way_on = (
-            f"There are {rarer:.0f} of the rarer outcome. Agree on fewer columns, on narrower ranges, or on more rows."
+            f"There are {self._outcomes_text(rarer, n_outcomes)}. Agree on fewer columns, on narrower ranges, or on "
+            "more rows."
         )
         refuse_undetermined(name, self.names, information, of_information, way_on=way_on, least=_LEAST_EIGENVALUE)
         inverse = scipy.linalg.inv(information)
@@ -322,6 +323,10 @@ class RegressionRound(Statistic):
     def _part_that_counts(self, head: FloatArray, n_outcomes: float, noise: float) -> float:
         """Return the part of all outcomes that the information is of."""
         return 1.0
+
+    def _outcomes_text(self, rarer: float, n_outcomes: float) -> str:
+        """Return in words how many outcomes decide."""
+        return f"{rarer:.0f} of the rarer outcome"
 
     def _at_mean_ratio(self, head: FloatArray, information: FloatArray) -> FloatArray:
         """Return the information by which a step is made."""
@@ -395,16 +400,15 @@ class RegressionRound(Statistic):
 
     def _restless(self, step: FloatArray, errors: FloatArray) -> tuple[str, ...]:
         """Return which coefficients moved so far in the last round that one more would move them again."""
-        moving = [
-            name
-            for name, length, error in zip(self.names, np.abs(step), errors, strict=True)
-            if length > max(_LAST_STEP, 2 * error)
-        ]
-        if not moving:
-            return ()
-        return (
-            f"{', '.join(moving)} had not come to rest after {self.n_rounds} rounds: the ratio is probably farther "
-            "from 1 than it says. Agree on a round more with new rows.",
+        is_long = np.abs(step) > np.maximum(_LAST_STEP, 2 * errors)
+        # A step back towards a ratio of 1 has one before it that went too far.
+        moves_out = step * (self._so_far + step) > 0
+        sides = ((is_long & moves_out, "farther from"), (is_long & ~moves_out, "nearer to"))
+        return tuple(
+            f"{', '.join(np.array(self.names)[moving])} had not come to rest after {self.n_rounds} rounds: the ratio "
+            f"is probably {side} 1 than it says. Agree on a round more with new rows."
+            for moving, side in sides
+            if moving.any()
         )
 
 
