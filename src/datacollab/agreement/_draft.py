@@ -235,7 +235,7 @@ def _draft_in_parts(kind: str, options: DraftOptions, entries: Mapping[str, Any]
         untreated, treated = _find_no_and_yes(treatment, entries[treatment], options.treated, "--treated")
         parts |= {"untreated": untreated, "treated": treated}
     if outcome := named.get("outcome"):
-        low, high = _target_range(_check_finite(outcome, entries[outcome]))
+        low, high = _guess_range(_check_finite(outcome, entries[outcome]))
         return Task(kind=kind, **parts, minimum=low, maximum=high)
     event = named["event"]
     time = named["time"]
@@ -291,8 +291,8 @@ def _type_of(texts: Iterable[str]) -> Callable[[str], Any]:
     return int if all(map(_WHOLE.fullmatch, texts)) else str
 
 
-def _target_range(numbers: FloatArray) -> tuple[float, float]:
-    """Return the range of a target's numbers: 0 and 1 mean no and yes, and nothing lies beyond them."""
+def _guess_range(numbers: FloatArray) -> tuple[float, float]:
+    """Return the range of public numbers, widened; but 0 and 1 mean no and yes, and nothing lies beyond them."""
     if np.isin(numbers, (0.0, 1.0)).all():
         return 0.0, 1.0
     return widen_range(numbers)
@@ -365,7 +365,7 @@ def _guess_single(name: str, present: Any, kind: str | None, positive: str | Non
         fault = "a regression needs numbers, and it holds something else. Write yes and no as 1 and 0."
         refuse_if(not numbers.size, where, fault)
         refuse_if(positive is not None, where, "--positive names a class, and it is taken as a number. Remove it.")
-        low, high = _target_range(numbers)
+        low, high = _guess_range(numbers)
         return Task(kind="regression", target=name, minimum=low, maximum=high)
     classes: tuple[Any, ...] = tuple(sorted(set(map(class_text, present))))
     if is_whole and not {"False", "True"} & {*classes}:
@@ -644,7 +644,7 @@ def _draft_column(name: str, diagnosis: Diagnosis, valid_range: tuple[float, flo
     present = diagnosis.numbers[np.isfinite(diagnosis.numbers)]
     refuse_if(not present.size, where, f"no row has a number in it. {_LEAVE_OUT}")
     # Half the width on each side: parties see people whom the public rows lack.
-    low, high = valid_range or widen_range(present)
+    low, high = valid_range or _guess_range(present)
     # In few digits, as the mean of the two in the middle may have many; and inside a range that was given.
     fill = min(max(float(f"{np.median(present):.10g}"), low), high)
     return Column(kind="number", minimum=low, maximum=high, fill=fill, outside="clip", **common)
