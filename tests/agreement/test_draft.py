@@ -460,6 +460,16 @@ def test_ones_and_zeros_have_no_room_beside_them(draft, codes, limits):
     assert (drug.minimum, drug.maximum) == limits
 
 
+@pytest.mark.parametrize(("n_columns", "rounds"), [(3, None), (4, 2)])
+def test_categories_that_make_too_many_patterns_explain_by_rounds(study_cards, n_columns, rounds):
+    """5 ** 3 patterns, and 5 ** 4."""
+    levels = np.resize([f"level {n}" for n in range(5)], 60)
+    table = pd.DataFrame({f"x{place}": np.roll(levels, place) for place in range(n_columns)})
+    table["ill"] = np.resize(["no", "yes", "no"], 60)
+    options = {"target": "ill", "statistics": ["logistic regression"], **study_cards}
+    assert draft_project(table, name="x", purpose="x", **options).sharing.rounds == rounds
+
+
 @pytest.fixture
 def study_cards(keys):
     names = {"a": "a", "b": "b", "c": "stranger"}

@@ -18,7 +18,7 @@ from .._frames import MISSING, MOST_OUTSIDE, UNKNOWN, label_text
 from .._typing import FloatArray
 from ..bundle import PublicKey
 from ..sums import fences
-from ..sums._recommended import recommended
+from ..sums._recommended import MOST_PATTERNS, recommended
 from ..table import (
     MOST_CATEGORIES,
     Answers,
@@ -537,9 +537,10 @@ def _draft_sharing(
     of_study: dict[str, Any] = {}
     if options.statistics:
         of_study = {"statistics": tuple(options.statistics), "outcome": options.explained}
-        # Counts by pattern are for categories; by rounds, numbers explain as they are.
+        # Counts by pattern are for few categories; by rounds, numbers explain as they are.
         has_numbers = not all(column.levels for column in columns)
-        if needs_rounds(options.statistics) or (has_numbers and may_take_rounds(options.statistics)):
+        has_many = math.prod(max(len(column.levels), 1) for column in columns) > MOST_PATTERNS
+        if needs_rounds(options.statistics) or ((has_numbers or has_many) and may_take_rounds(options.statistics)):
             of_study["rounds"] = 2
     return Sharing(
         mask_keys=dict(mask_keys),

@@ -361,7 +361,7 @@ def _check_factors(sharing: Sharing, task: Task, columns: Sequence[Column]) -> N
         n_patterns > MOST_PATTERNS,
         where,
         f"levels of {join_names(factors)} make {n_patterns} patterns, and each has noise; expected {MOST_PATTERNS} at "
-        "most. Name fewer columns, or merge levels.",
+        "most. Name fewer columns, merge levels, or write rounds = 2, for which this has to be the only statistic.",
     )
 
 
