@@ -470,6 +470,17 @@ def test_categories_that_make_too_many_patterns_explain_by_rounds(study_cards, n
     assert draft_project(table, name="x", purpose="x", **options).sharing.rounds == rounds
 
 
+def test_times_of_zero_and_a_column_of_numbers_that_groups_are_refused_with_the_way_on(study_cards):
+    table = pd.DataFrame({"drug": [0, 1] * 6, "died": [0, 1, 1, 0] * 3, "days": np.arange(12.0)})
+    options = {"event": "died", "time": "days", "statistics": ["survival"], **study_cards}
+    way_on = "Correct the public rows; all parties alike may count an event on the first day as half a day"
+    with pytest.raises(ExchangeError, match=way_on):
+        draft_project(table, name="x", purpose="x", **options)
+    project = draft_project(table.assign(days=table["days"] + 1), name="x", purpose="x", **options)
+    with pytest.raises(ExchangeError, match='or take it as a category: --as "drug=category" of a draft'):
+        replace(project, sharing=replace(project.sharing, by="drug"))
+
+
 @pytest.fixture
 def study_cards(keys):
     names = {"a": "a", "b": "b", "c": "stranger"}

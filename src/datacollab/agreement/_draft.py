@@ -35,6 +35,7 @@ from ..table import (
     read_table,
     target_entries,
 )
+from ..table._encoding import FIRST_DAY
 from ..targets import usual_time_step
 from ._project import AnchorRecipe, Project, usual_components
 from ._sharing import ANALYST, Sharing, are_declared_alike, may_take_rounds, needs_rounds
@@ -243,7 +244,7 @@ def _draft_in_parts(kind: str, options: DraftOptions, entries: Mapping[str, Any]
     times = _check_finite(time, entries[time])
     # At time 0 nobody is at risk yet.
     is_early = bool((times <= 0).any())
-    refuse_if(is_early, f"The time {time!r}", "times must be above 0. Correct the public rows, or leave some out.")
+    refuse_if(is_early, f"The time {time!r}", f"times must be above 0. Correct the public rows{FIRST_DAY}")
     _, maximum = widen_range(np.array([0.0, times.max()]))
     # Rounding follows the events, as they are what estimates rest on.
     had_event = entries[event][entries[time].notna()].map(label_text).isin([str(each) for each in seen])

@@ -32,6 +32,9 @@ from ._values import (
 
 _OUTSIDE = ("clipped_below", "clipped_above", "set_missing", "to_other")
 _COUNTS = ("n_entries", *_OUTSIDE, "far_outside", "filled", "respelt")
+FIRST_DAY = "; all parties alike may count an event on the first day as half a day."
+"""The way on if a time is 0."""
+_WIDER = "If they are possible, ask the owner for a wider range ({})."
 _LEFT = "left_missing"
 """The count of missing entries in place of "filled", where they are left as they are."""
 """Of a column; far outside is farther than the range is wide, filled are those that were set missing, too, and respelt
@@ -437,7 +440,7 @@ def _read_numbers(
         rows = {"set_missing": outside, "far_outside": rows["far_outside"]}
     counts = _count_rows(column, rows, missing, place)
     if outside.any() and (reason := _why_refused(column.rule, place.before + counts)) is not None:
-        advice = f"{reason} Check the unit; correct or leave out the rows."
+        advice = f"{reason} Check the unit; correct or leave out the rows. {_WIDER.format('minimum and maximum')}"
         place.refuse_numbers("SCHEMA_RANGE", outside, values, (low, high, column.unit), advice)
     if column.rule == "clip":
         values = np.clip(values, low, high)
@@ -554,10 +557,7 @@ def encode_target(target: Target, entries: Any, place: ColumnPlace) -> tuple[NDA
     values = place.numbers(entries, code)
     place.refuse(code, np.isnan(values), "has no entry", without)
     if target.part == "time":
-        advice = (
-            ". Times begin after 0: correct them; all parties alike may count an event on the first day as half a day."
-        )
-        place.refuse(code, values <= 0, "is 0 or less", advice)
+        place.refuse(code, values <= 0, "is 0 or less", f". Times begin after 0: correct them{FIRST_DAY}")
     rows = _find_beyond(values, target.minimum, target.maximum)
     outside = rows["clipped_below"] | rows["clipped_above"]
     counts = Counter({rule: int(np.count_nonzero(each)) for rule, each in rows.items()})
@@ -568,7 +568,9 @@ def encode_target(target: Target, entries: Any, place: ColumnPlace) -> tuple[NDA
             return np.clip(values, target.minimum, target.maximum), counts
         correct = f"{reason}{correct}"
     else:
-        correct += " If they are possible, ask the owner for a wider range (minimum and maximum in [task])."
+        # A time has no minimum in the file.
+        bounds = "maximum in [task]" if target.part == "time" else "minimum and maximum in [task]"
+        correct += f" {_WIDER.format(bounds)}"
     place.refuse_numbers(code, outside, values, (target.minimum, target.maximum, target.unit), correct)
     return values, counts
 
