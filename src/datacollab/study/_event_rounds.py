@@ -189,6 +189,9 @@ class _EventRound(RegressionRound):
         return information * np.outer(factors, factors)
 
     def _outcomes_text(self, rarer: float, n_outcomes: float) -> str:
+        # Where all count, noise may make it more.
+        if rarer >= n_outcomes:
+            return f"about {n_outcomes:.0f} outcomes"
         return (
             f"about {n_outcomes:.0f} outcomes, which count as {rarer:.0f} (a row counts for {_MOST_EXPECTED:g} "
             "expected events at most)"
