@@ -400,15 +400,17 @@ class RegressionRound(Statistic):
 
     def _restless(self, step: FloatArray, errors: FloatArray) -> tuple[str, ...]:
         """Return which coefficients moved so far in the last round that one more would move them again."""
-        is_long = np.abs(step) > np.maximum(_LAST_STEP, 2 * errors)
-        # A step back towards a ratio of 1 has one before it that went too far.
-        moves_out = step * (self._so_far + step) > 0
-        sides = ((is_long & moves_out, "farther from"), (is_long & ~moves_out, "nearer to"))
-        return tuple(
-            f"{', '.join(np.array(self.names)[moving])} had not come to rest after {self.n_rounds} rounds: the ratio "
-            f"is probably {side} 1 than it says. Agree on a round more with new rows."
-            for moving, side in sides
-            if moving.any()
+        moving = [
+            name
+            for name, length, error in zip(self.names, np.abs(step), errors, strict=True)
+            if length > max(_LAST_STEP, 2 * error)
+        ]
+        if not moving:
+            return ()
+        # Steps may go too far in turn, or not far enough: the last one does not tell on which side the ratio ends.
+        return (
+            f"{', '.join(moving)} had not come to rest after {self.n_rounds} rounds: the ratio may be farther from the "
+            "one of all rows, on either side, than its interval says. Agree on a round more with new rows.",
         )
 
 
