@@ -11,7 +11,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from datacollab.agreement import STUDY, draft_project, load_project, make_anchor, parse_project, project_text
@@ -57,6 +57,7 @@ def test_ranges_are_wide_enough_and_round(scale, start, steps):
     Nothing below 0 where no number is, and whole bounds where all numbers are whole.
     """
     numbers = [(start + step) * 10.0**scale for step in (0, *steps)]
+    assume(not set(numbers) <= {0.0, 1.0})
     a, b, analyst = PUBLIC
     members = {"owner": a, "analyst": analyst, "parties": {"a": a, "b": b}}
     (column,) = draft_project(pd.DataFrame({"x": numbers}), name="x", purpose="x", task="none", **members).columns
@@ -446,6 +447,35 @@ def test_a_zero_and_one_outcome_is_a_number_where_least_squares_explain_it(study
     assert counts.task.classes == (0, 1)
     with pytest.raises(ExchangeError, match='kind = "regression", minimum = 0.0 and maximum = 1.0'):
         replace(counts, sharing=replace(counts.sharing, statistics=("least squares",)))
+
+
+@pytest.mark.parametrize(("codes", "limits"), [([0, 1], (0.0, 1.0)), ([1, 2], (0.0, 3.0)), ([0, 1, 2], (0.0, 3.0))])
+def test_ones_and_zeros_have_no_room_beside_them(draft, codes, limits):
+    """Noise is in proportion to the range, and nothing lies beyond yes and no."""
+    table = pd.DataFrame({"age": np.arange(12.0), "drug": np.resize(codes, 12), "ill": ["no", "yes"] * 6})
+    drug = draft(table, without=[]).columns[1]
+    assert (drug.minimum, drug.maximum) == limits
+
+
+@pytest.mark.parametrize(("n_columns", "rounds"), [(3, None), (4, 2)])
+def test_categories_that_make_too_many_patterns_explain_by_rounds(study_cards, n_columns, rounds):
+    """5 ** 3 patterns, and 5 ** 4."""
+    levels = np.resize([f"level {n}" for n in range(5)], 60)
+    table = pd.DataFrame({f"x{place}": np.roll(levels, place) for place in range(n_columns)})
+    table["ill"] = np.resize(["no", "yes", "no"], 60)
+    options = {"target": "ill", "statistics": ["logistic regression"], **study_cards}
+    assert draft_project(table, name="x", purpose="x", **options).sharing.rounds == rounds
+
+
+def test_times_of_zero_and_a_column_of_numbers_that_groups_are_refused_with_the_way_on(study_cards):
+    table = pd.DataFrame({"drug": [0, 1] * 6, "died": [0, 1, 1, 0] * 3, "days": np.arange(12.0)})
+    options = {"event": "died", "time": "days", "statistics": ["survival"], **study_cards}
+    way_on = "Correct the public rows; all parties alike may count an event on the first day as half a day"
+    with pytest.raises(ExchangeError, match=way_on):
+        draft_project(table, name="x", purpose="x", **options)
+    project = draft_project(table.assign(days=table["days"] + 1), name="x", purpose="x", **options)
+    with pytest.raises(ExchangeError, match='or take it as a category: --as "drug=category" of a draft'):
+        replace(project, sharing=replace(project.sharing, by="drug"))
 
 
 @pytest.fixture

@@ -153,6 +153,13 @@ def test_refusals_name_column_count_and_row_and_no_entry(keys, case):
     assert "8888" not in message
 
 
+def test_a_time_beyond_the_longest_has_a_way_on_that_the_project_file_has(keys):
+    table = table_of(9)
+    table.loc[0, "days"] = 1e6
+    message = refused("TARGET_INVALID", encode_table, project_of("survival", keys), table, where="x.csv")
+    assert "ask the owner for a wider range (maximum in [task])" in message
+
+
 def test_all_columns_that_fail_are_named_together(keys):
     table = table_of(9)
     table.loc[0, "died"], table.loc[1, "days"] = "?", -1.0

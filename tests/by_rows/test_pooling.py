@@ -167,6 +167,8 @@ def test_an_older_model_says_nothing_of_what_it_brought(shared):
     told = a.install(world.model_file(a, b))
     assert told["benefit"] is None
     assert "Nothing can be said" in told["sentence"]
+    # An analyst who takes all defaults has none, either, from so few parties that share means or noise.
+    assert "If defences changed rows, that takes more than 3 parties" in told["sentence"]
     assert list(a.evaluate(world.root / "new.csv")["sides"]) == ["collaboration"]
     for using in ("combined", "local"):
         with refused("NOT_POOLED"):

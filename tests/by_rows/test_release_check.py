@@ -27,7 +27,7 @@ from datacollab.by_rows.party._rows_summary import (
     reasons_against,
     risk_figures,
 )
-from datacollab.errors import ObfuscationError
+from datacollab.errors import ObfuscationError, RepresentationError
 from datacollab.folder.party import refuse
 from datacollab.linalg import gaussian_sigma
 from datacollab.party import OBFUSCATORS, Microaggregation, SharingPlan
@@ -589,6 +589,15 @@ def test_an_audit_that_ran_out_of_time_is_no_audit(example):
     assert made.summary.risk.linkage is None
     assert [reason.code for reason in made.reasons] == ["RISK_UNKNOWN"]
     assert "before all attacks were made" in made.summary.to_text()
+
+
+def test_an_audit_of_few_different_rows_asks_the_party_for_nothing_that_it_cannot_give(example, monkeypatch):
+    def failing(*given, **options):
+        raise RepresentationError("There are 2 public rows; give at least 5.")
+
+    monkeypatch.setattr(datacollab.risk.audit, "audit", failing)
+    made = prepared(example, replace(LENIENT, audit="required"), n_components=3)
+    assert made.summary.risk.notes[0] == "The share could not be attacked: too few of the rows differ from each other."
 
 
 def test_an_audit_that_fails_says_so_and_quotes_nothing(example, monkeypatch):

@@ -12,7 +12,7 @@ import pytest
 import statsmodels.api as sm
 from typer.testing import CliRunner
 
-from datacollab.agreement import Task, make_anchor
+from datacollab.agreement import Task, column_rows, make_anchor
 from datacollab.agreement._project_file import parse_project
 from datacollab.bundle import unpack
 from datacollab.by_sums.analyst._study_files import study_files
@@ -128,6 +128,21 @@ def test_the_approver_and_the_analyst_are_shown_what_it_is(studied):
     assert "ill (days)" in page
     assert page.count("<svg") == 3 * 3 + 3, "histograms of three numbers in two groups and over all; three intervals"
     assert studied.analyst.log.entries()[-1]["event"] == "integrate"
+
+
+def test_a_row_may_lack_every_category(tmp_path):
+    columns = [replace(COLUMNS[2], name=name) for name in ("ward", "wing", "unit")]
+    world = new_sums_world(tmp_path, parties=NAMES, sharing={"statistics": ("counts",)}, columns=tuple(columns))
+    table = rows_of(ROWS, 1)[["ward", "ill"]].assign(wing="day", unit="night")
+    table.loc[0, ["ward", "wing", "unit"]] = None
+    assert not world.folder("north").prepare(table).reasons
+
+
+def test_nobody_is_told_that_a_study_fills_in_what_is_missing(studied):
+    left = "Before they were added up: 100 missing entries left missing, in 2 columns."
+    assert left in studied.summaries[0].to_text()
+    rows = {name: rules for name, _, rules in column_rows(studied.project.columns, fills=studied.project.fills_missing)}
+    assert rows["age"] == "missing: left so"
 
 
 def test_a_study_makes_no_model_and_no_part_of_it_is_made_twice(studied, tmp_path):

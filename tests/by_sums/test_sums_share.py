@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from datacollab.agreement import AnchorRecipe, make_anchor, seal_anchor
 from datacollab.bundle import unpack
 from datacollab.by_sums.party._added_rows import project_map
+from datacollab.by_sums.party._sums_summary import still_alone
 from datacollab.by_sums.plan import study_table
 from datacollab.cli._app import app
 from datacollab.errors import AgreementError
@@ -313,7 +314,8 @@ def test_a_study_alters_no_row_and_says_how_many_stand_out(tmp_path):
     assert prepared.summary.n_shortened == 0
     text = " ".join(prepared.summary.to_text().split())
     assert "of your rows stand out from your others. If nobody else in the total has their values, the analyst" in text
-    assert "a study changes no entry" in text
+    assert "a study shortens none" in text
+    assert still_alone(1, of_study=True).startswith("1 of your rows stands out")
     encoded = encode_table(world.project, table, where="own")
     columns = study_table(world.project, encoded.X, encoded.target)
     np.testing.assert_array_equal(prepared.part, prepared.plan.statistics[0].part(columns, bytes(32)))

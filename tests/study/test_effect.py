@@ -215,6 +215,9 @@ def test_balance_is_that_of_arms_within_parties():
     assert before == pytest.approx(difference / deviation, rel=1e-8)
     assert before > 0.4
     assert abs(after) < 0.2
+    assert "left empty" not in found.table().note
+    empty = replace(found, balance=found.balance | {"age": (np.nan, np.nan)})
+    assert "it is left empty where noise could be most of a column's variance" in empty.table().note
 
 
 def arms(random, n, shift):

@@ -8,6 +8,7 @@ import pytest
 import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtr
 
 from datacollab.errors import AgreementError, NumericalError, ShareError
 from datacollab.study import (
@@ -477,6 +478,57 @@ def test_a_ratio_that_had_not_come_to_rest_is_named():
     tables = [{"age": rng.uniform(20, 80, 2000), "stage": stage, "died": np.where(died, "yes", "no")}]
     assert any("stage=III had not come to rest" in each for each in run(LOGISTIC, tables).cautions)
     assert not run(replace(LOGISTIC, n_rounds=5), tables).cautions
+
+
+@pytest.mark.parametrize(("share", "outcomes", "is_too_near"), [(0.33, 0.9, True), (0.1, 0.2, False)])
+def test_a_ratio_that_had_not_come_to_rest_may_lie_on_either_side(share, outcomes, is_too_near):
+    rng = np.random.default_rng(5)
+    stage = np.where(rng.random(40_000) < share, "III", "I")
+    died = rng.random(40_000) < np.where(stage == "III", outcomes, 0.05)
+    tables = [{"stage": stage, "died": np.where(died, "yes", "no")}]
+    statistic = LogisticRound([CategoryColumn("stage", ["I", "III"])], DIED)
+    found = run(replace(statistic, n_rounds=2), tables)
+    true = run(replace(statistic, n_rounds=8), tables).params
+    assert (true > found.params) == is_too_near
+    assert ["on either side" in each for each in found.cautions] == [True]
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+@pytest.mark.parametrize("kind", [PoissonRound, HazardRound])
+def test_few_whole_numbers_may_fill_the_ranges_of_columns_that_go_together(kind, most):
+    """Two rounds, without noise, beside statsmodels on all rows with an indicator or a stratum of each party."""
+    rng = np.random.default_rng(2)
+    common = rng.normal(size=(2, 1500, 1))
+    whole = np.floor((most + 1) * ndtr((common + 0.7 * rng.normal(size=(2, 1500, 5))) / 1.22))
+    x = np.minimum(whole, most)
+    time = rng.exponential(np.exp(2.5 - x @ [0.8, -0.6, 0.4, 0.3, -0.5] / most))
+    years = np.minimum(time, 5.0)
+    died = time <= 5.0
+    names = ["a", "b", "c", "d", "e"]
+    tables = [
+        dict(zip(names, x[party].T, strict=True)) | {"years": years[party], "died": np.where(died[party], "yes", "no")}
+        for party in range(2)
+    ]
+    found = run(kind([NumberColumn(name, 0, most) for name in names], DIED, time=YEARS), tables)
+    X = x.reshape(3000, 5)
+    party = np.repeat([0, 1], 1500)
+    if kind is HazardRound:
+        pooled = sm.PHReg(years.ravel(), X, died.ravel(), strata=party, ties="efron").fit(disp=0)
+    else:
+        X = np.column_stack([X, np.eye(2)[party]])
+        pooled = sm.GLM(died.ravel(), X, family=sm.families.Poisson(), exposure=years.ravel()).fit()
+    assert np.abs((found.params - pooled.params[:5]) / pooled.bse[:5]).max() < 0.6
+    assert np.all(found.bse < 1.15 * pooled.bse[:5])
+
+
+def test_events_that_count_in_part_are_told_from_those_there_are():
+    """Rows that all have their event late are expected to have many, of which each counts for two."""
+    rng = np.random.default_rng(1)
+    died = np.repeat(["yes", "no"], [190, 10])
+    table = {"age": rng.uniform(20, 80, 200), "stage": np.resize(["I", "II", "III"], 200), "died": died}
+    table["years"] = np.where(died == "yes", rng.uniform(4.6, 4.9, 200), 5.0)
+    with pytest.raises(NumericalError, match=r"about 5\d\d outcomes, which count as \d+ \(a row counts for 2 expected"):
+        run(replace(HAZARDS, n_rounds=2), [table] * 3, noise=1.0, rng=rng)
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,12 @@ def test_the_median_is_interpolated():
     assert curve.median[1] < curve.median[0] < curve.median[2]
 
 
+def test_a_median_that_is_not_reached_is_said_once():
+    frame = pd.DataFrame({"time": np.repeat([2.0, 10.0], [50, 950]), "seen": np.repeat([1, 0], [50, 950])})
+    found = pooled(Survival(TIME, "seen", n_intervals=5), dealt(frame, 3), noise=0.0)
+    assert "Median: not reached, nor is its 95 % interval." in found.table().note
+
+
 @pytest.mark.parametrize(("hazard", "is_full"), [(0.05, True), (2.0, False)])
 def test_the_hazard_ratio_is_that_of_mantel_and_haenszel_within_parties(hazard, is_full):
     """Events count less where few of a party survive."""

@@ -1,6 +1,7 @@
 """Entries outside of what was agreed: what the project's rules make of them, how many, and when they are refused."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -132,6 +133,7 @@ def test_one_in_twenty_are_exceptions_and_more_beyond_chance_are_refused(encode,
     told = refusal("SCHEMA_RANGE", encode, {"dose": dose}, number())
     assert f"outside the agreed range, 0 to 10 mg, in {more} of {n_rows + 1} rows (the first: row 1)." in told
     assert "More than 5 % of a column are no exceptions that could be clipped. Check the unit" in told
+    assert "If they are possible, ask the owner for a wider range (minimum and maximum)." in told
     told = refusal("SCHEMA_CATEGORY_UNKNOWN", encode, {"ward": ward}, category())
     assert f"in {more} of {n_rows + 1} rows" in told
     assert "no exceptions that could be counted as other. If they are new, ask the owner" in told
@@ -218,6 +220,15 @@ def test_what_is_told_counts_each_kind():
         "age: of 110 entries 4 set missing",
         "sex: 1 missing filled in",
     ]
+
+
+def test_entries_that_a_study_leaves_missing_are_not_said_to_be_filled_in():
+    counts = Counter(n_entries=7, set_missing=1, filled=4)
+    told = Adjustments(n_rows=10, n_rows_outside=1, columns={"dose": counts}).to_dict(fills=False)
+    assert adjustments_text(told) == (
+        "1 of 10 rows in 1 column: 1 set missing; 3 missing entries left missing, in 1 column"
+    )
+    assert adjustments_lines(told) == ["dose: of 7 entries 1 set missing; 3 missing"]
 
 
 IMPOSSIBLE = {

@@ -18,7 +18,7 @@ from .._frames import MISSING, MOST_OUTSIDE, UNKNOWN, label_text
 from .._typing import FloatArray
 from ..bundle import PublicKey
 from ..sums import fences
-from ..sums._recommended import recommended
+from ..sums._recommended import MOST_PATTERNS, recommended
 from ..table import (
     MOST_CATEGORIES,
     Answers,
@@ -35,6 +35,7 @@ from ..table import (
     read_table,
     target_entries,
 )
+from ..table._encoding import FIRST_DAY
 from ..targets import usual_time_step
 from ._project import AnchorRecipe, Project, usual_components
 from ._sharing import ANALYST, Sharing, are_declared_alike, may_take_rounds, needs_rounds
@@ -235,7 +236,7 @@ def _draft_in_parts(kind: str, options: DraftOptions, entries: Mapping[str, Any]
         untreated, treated = _find_no_and_yes(treatment, entries[treatment], options.treated, "--treated")
         parts |= {"untreated": untreated, "treated": treated}
     if outcome := named.get("outcome"):
-        low, high = _target_range(_check_finite(outcome, entries[outcome]))
+        low, high = _guess_range(_check_finite(outcome, entries[outcome]))
         return Task(kind=kind, **parts, minimum=low, maximum=high)
     event = named["event"]
     time = named["time"]
@@ -243,7 +244,7 @@ def _draft_in_parts(kind: str, options: DraftOptions, entries: Mapping[str, Any]
     times = _check_finite(time, entries[time])
     # At time 0 nobody is at risk yet.
     is_early = bool((times <= 0).any())
-    refuse_if(is_early, f"The time {time!r}", "times must be above 0. Correct the public rows, or leave some out.")
+    refuse_if(is_early, f"The time {time!r}", f"times must be above 0. Correct the public rows{FIRST_DAY}")
     _, maximum = widen_range(np.array([0.0, times.max()]))
     # Rounding follows the events, as they are what estimates rest on.
     had_event = entries[event][entries[time].notna()].map(label_text).isin([str(each) for each in seen])
@@ -291,8 +292,8 @@ def _type_of(texts: Iterable[str]) -> Callable[[str], Any]:
     return int if all(map(_WHOLE.fullmatch, texts)) else str
 
 
-def _target_range(numbers: FloatArray) -> tuple[float, float]:
-    """Return the range of a target's numbers: 0 and 1 mean no and yes, and nothing lies beyond them."""
+def _guess_range(numbers: FloatArray) -> tuple[float, float]:
+    """Return the range of public numbers, widened; but 0 and 1 mean no and yes, and nothing lies beyond them."""
     if np.isin(numbers, (0.0, 1.0)).all():
         return 0.0, 1.0
     return widen_range(numbers)
@@ -365,7 +366,7 @@ def _guess_single(name: str, present: Any, kind: str | None, positive: str | Non
         fault = "a regression needs numbers, and it holds something else. Write yes and no as 1 and 0."
         refuse_if(not numbers.size, where, fault)
         refuse_if(positive is not None, where, "--positive names a class, and it is taken as a number. Remove it.")
-        low, high = _target_range(numbers)
+        low, high = _guess_range(numbers)
         return Task(kind="regression", target=name, minimum=low, maximum=high)
     classes: tuple[Any, ...] = tuple(sorted(set(map(class_text, present))))
     if is_whole and not {"False", "True"} & {*classes}:
@@ -537,9 +538,10 @@ def _draft_sharing(
     of_study: dict[str, Any] = {}
     if options.statistics:
         of_study = {"statistics": tuple(options.statistics), "outcome": options.explained}
-        # Counts by pattern are for categories; by rounds, numbers explain as they are.
+        # Counts by pattern are for few categories; by rounds, numbers explain as they are.
         has_numbers = not all(column.levels for column in columns)
-        if needs_rounds(options.statistics) or (has_numbers and may_take_rounds(options.statistics)):
+        has_many = math.prod(max(len(column.levels), 1) for column in columns) > MOST_PATTERNS
+        if needs_rounds(options.statistics) or ((has_numbers or has_many) and may_take_rounds(options.statistics)):
             of_study["rounds"] = 2
     return Sharing(
         mask_keys=dict(mask_keys),
@@ -590,7 +592,7 @@ def _draft_columns(table: Any, names: Sequence[str], options: DraftOptions, tell
             if tell is not None:
                 tell(_tell_letters(name, marks))
         if column.flag_missing and tell is not None:
-            tell(_tell_gaps(name, diagnosis))
+            tell(_tell_gaps(name, diagnosis, fills=not options.statistics or "effect" in options.statistics))
         if options.statistics:
             column = _adapt_to_study(column, diagnosis)
         columns.append(column)
@@ -616,9 +618,11 @@ def _tell_letters(name: str, marks: Counter[str]) -> ColumnFinding:
     return ColumnFinding(column=name, kind="letters", found=found, done=done)
 
 
-def _tell_gaps(name: str, diagnosis: Diagnosis) -> ColumnFinding:
+def _tell_gaps(name: str, diagnosis: Diagnosis, *, fills: bool) -> ColumnFinding:
     found = f"has no entry in {diagnosis.n_missing} of {diagnosis.n_rows} rows"
-    done = "one more column says where (flag_missing), as small tables may have far more by chance"
+    done = "a study leaves such entries missing, and a regression their whole rows out"
+    if fills:
+        done = "one more column says where (flag_missing), as small tables may have far more by chance"
     return ColumnFinding(column=name, kind="gaps", found=found, done=done)
 
 
@@ -642,7 +646,7 @@ def _draft_column(name: str, diagnosis: Diagnosis, valid_range: tuple[float, flo
     present = diagnosis.numbers[np.isfinite(diagnosis.numbers)]
     refuse_if(not present.size, where, f"no row has a number in it. {_LEAVE_OUT}")
     # Half the width on each side: parties see people whom the public rows lack.
-    low, high = valid_range or widen_range(present)
+    low, high = valid_range or _guess_range(present)
     # In few digits, as the mean of the two in the middle may have many; and inside a range that was given.
     fill = min(max(float(f"{np.median(present):.10g}"), low), high)
     return Column(kind="number", minimum=low, maximum=high, fill=fill, outside="clip", **common)

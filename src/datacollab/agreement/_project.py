@@ -196,6 +196,11 @@ class Project(Schema):
         return not self.shares_sums or self.sums.has_map
 
     @property
+    def fills_missing(self) -> bool:
+        """Whether missing entries are filled in: not in a study, unless an effect's map needs them."""
+        return self.has_anchor
+
+    @property
     def targets(self) -> tuple[Target, ...]:
         """The columns that hold targets; sums clip numbers to the range that the noise is a part of."""
         return self.task.targets(are_clipped=self.sums_numbers)

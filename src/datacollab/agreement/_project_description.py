@@ -153,19 +153,26 @@ def _flatten(content: dict[str, Any], where: str = "") -> Iterator[tuple[str, An
             yield f"{where}{name}", value
 
 
-def column_rows(columns: Sequence[Column]) -> list[tuple[str, str, str]]:
-    """Return name, values and rules of each column; one row for several that follow one another and are alike."""
+def column_rows(columns: Sequence[Column], *, fills: bool = True) -> list[tuple[str, str, str]]:
+    """Return name, values and rules of each column; one row for several that follow one another and are alike.
+
+    `fills` is whether missing entries are filled in.
+    """
+
+    def rules(column: Column, fill: object) -> str:
+        return _rule_words(column, fill, fills)
+
     rows: list[tuple[str, str, str]] = []
-    for (values, _), group in groupby(columns, key=lambda column: (_value_words(column), _rule_words(column, "any"))):
+    for (values, _), group in groupby(columns, key=lambda column: (_value_words(column), rules(column, "any"))):
         alike = list(group)
         if len(alike) <= _MOST_ALIKE:
-            rows += [(column.name, values, _rule_words(column, column.fill)) for column in alike]
+            rows += [(column.name, values, rules(column, column.fill)) for column in alike]
             continue
         fill = alike[0].fill
         if any(column.fill != fill for column in alike):
             fill = "filled in"
         name = f"{alike[0].name} ... {alike[-1].name} ({len(alike)} columns)"
-        rows.append((name, values, _rule_words(alike[0], fill)))
+        rows.append((name, values, rules(alike[0], fill)))
     return rows
 
 
@@ -175,11 +182,13 @@ def _value_words(column: Column) -> str:
     return _list_first(column.categories)
 
 
-def _rule_words(column: Column, fill: object) -> str:
+def _rule_words(column: Column, fill: object, fills: bool) -> str:
     """Return the rules for entries that do not fit; empty if all are refused."""
     words = []
-    if column.missing != "refuse":
+    if column.missing != "refuse" and fills:
         words.append(f"missing: {fill}{' and a flag' * column.flag_missing}")
+    elif column.missing != "refuse":
+        words.append("missing: left so")
     for name in ("outside", "unknown"):
         rule = getattr(column, name)
         if rule != "refuse":

@@ -327,7 +327,10 @@ def _check_by(sharing: Sharing, task: Task, columns: Sequence[Column]) -> None:
         if "survival" in sharing.statistics:
             labels_of.pop(task.event, None)
         grouping += [name for name, labels in labels_of.items() if labels]
-    fault = f"{sharing.by!r} is no column of {kind}; there are {join_names(grouping) or 'none'}. Name one."
+    way_on = "Name one."
+    if any(sharing.by == each.name and each.minimum is not None for each in columns):
+        way_on = f'Name one, or take it as a category: --as "{sharing.by}=category" of a draft.'
+    fault = f"{sharing.by!r} is no column of {kind}; there are {join_names(grouping) or 'none'}. {way_on}"
     refuse_if(sharing.by not in grouping, "[sharing], by", fault)
 
 
@@ -372,7 +375,7 @@ def _check_factors(sharing: Sharing, task: Task, columns: Sequence[Column]) -> N
         n_patterns > MOST_PATTERNS,
         where,
         f"levels of {join_names(factors)} make {n_patterns} patterns, and each has noise; expected {MOST_PATTERNS} at "
-        "most. Name fewer columns, or merge levels.",
+        "most. Name fewer columns, merge levels, or write rounds = 2, for which this has to be the only statistic.",
     )
 
 

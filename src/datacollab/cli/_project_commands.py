@@ -288,7 +288,7 @@ def _show(project: projects.Project, report: Report) -> None:
         "Members",
         *_align(members),
         f"Columns   {len(project.columns)}, {project.n_features} in the matrix",
-        *_align(projects.column_rows(project.columns)),
+        *_align(projects.column_rows(project.columns, fills=project.fills_missing)),
         f"Compare   {project.fingerprint}, by telephone: the fingerprint, the beginning of the digest",
         f"Digest    {project.digest}",
     ]

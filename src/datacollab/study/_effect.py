@@ -160,6 +160,12 @@ class EffectResult(StatisticResult):
             return "Whether they differ is not tested: no column was named for it, or noise could decide."
         return "Whether they differ is tested along one column alone, and as a straight line."
 
+    @property
+    def _why_empty(self) -> str:
+        if not any(math.isnan(each) for differences in self.balance.values() for each in differences):
+            return ""
+        return "; it is left empty where noise could be most of a column's variance, which a narrower range would help"
+
     def table(self) -> ResultTable:
         """Return a line for the effect, one for the overlap, and one for the balance of each column."""
         estimates = [(self.estimand, self.effect, self.error, self.low, self.high, self.p_value)]
@@ -175,8 +181,8 @@ class EffectResult(StatisticResult):
             f"{self._tested} Standard errors come from {_N_GROUPS} random groups of rows: residuals may vary "
             f"unequally. Of the effect's squared error about {min((self.noise / max(self.error, 1e-300)) ** 2, 1):.0%} "
             "is noise of the total. Balance is the difference of the arms' means within parties, in standard "
-            f"deviations, before and after adjustment. Moments may tell the rows of an arm with noise of "
-            f"{self.noise_of_arms:.2g} rows."
+            f"deviations, before and after adjustment{self._why_empty}. Moments may tell the rows of an arm with noise "
+            f"of {self.noise_of_arms:.2g} rows."
         )
         heads = ("figure", "value", "standard error", "95 % low", "95 % high", "p", "before", "after")
         return ResultTable(heads, rows, note)

@@ -77,6 +77,8 @@ _SHARED_EQUALLY = 0.5
 _USUAL_OF_NUMBER = 1 / 8
 _USUAL_OF_PAIR = 1 / 2
 _USUAL_OF_LEVELS = 1.0
+# Widths of a range that may hold few whole numbers alone.  With five or more, rows are nearer to each other.
+_FEW_WHOLE = (1, 2, 3, 4)
 _SPARE = 1 / 2
 # Events on either side that an event is compared with: with more, the information is hardly more precise, and events
 # are farther in time, when other rows are at risk.
@@ -111,11 +113,7 @@ class _EventRound(RegressionRound):
     @property
     def _reach(self) -> float:
         """Return the squared length from which on the difference of two rows weighs less."""
-        n_levels = [len(column.levels) for column in self.columns if isinstance(column, CategoryColumn)]
-        n_numbers = len(self.columns) - len(n_levels)
-        n_pairs = n_levels.count(2)
-        of_levels = n_pairs * _USUAL_OF_PAIR + (len(n_levels) - n_pairs) * _USUAL_OF_LEVELS
-        return _SPARE + n_numbers * _USUAL_OF_NUMBER + of_levels
+        return _SPARE + math.fsum(map(_usual_square, self.columns))
 
     @property
     def _information_moved(self) -> float:
@@ -189,6 +187,15 @@ class _EventRound(RegressionRound):
         factors = np.ones(len(information))
         factors[self._are_levels] = np.sqrt((of_rows + of_events) / (2 * of_events))
         return information * np.outer(factors, factors)
+
+    def _outcomes_text(self, rarer: float, n_outcomes: float) -> str:
+        # Where all count, noise may make it more.
+        if rarer >= n_outcomes:
+            return f"about {n_outcomes:.0f} outcomes"
+        return (
+            f"about {n_outcomes:.0f} outcomes, which count as {rarer:.0f} (a row counts for {_MOST_EXPECTED:g} "
+            "expected events at most)"
+        )
 
     def _part_that_counts(self, head: FloatArray, n_outcomes: float, noise: float) -> float:
         weight = float(head[-1])
@@ -405,6 +412,16 @@ def _balance(expect: Callable[[FloatArray], FloatArray], log_expected: FloatArra
     a = scipy.optimize.brentq(lambda a: float(expect(shift(a)).sum()), low, high, xtol=1e-13, maxiter=500)
     u = shift(a)
     return expect(u), u
+
+
+def _usual_square(column: NumberColumn | CategoryColumn) -> float:
+    """Return the squared difference of two rows in a column that is usual, in units of its range."""
+    if isinstance(column, CategoryColumn):
+        return _USUAL_OF_PAIR if len(column.levels) == 2 else _USUAL_OF_LEVELS
+    # Few whole numbers, as 0 and 1 for no and yes, fill their range: so far apart are two of equally frequent ones.
+    # If that were not usual, columns that go together would seem to do so less, and steps lead to other ratios.
+    width = column.high - column.low
+    return (width + 2) / (6 * width) if width in _FEW_WHOLE else _USUAL_OF_NUMBER
 
 
 def _compare_neighbours(X: FloatArray, reach: float) -> FloatArray:

@@ -275,14 +275,15 @@ class RegressionRound(Statistic):
         name = self.title.capitalize()
         if rarer < _OUTCOMES_PER_COEFFICIENT * p - 3 * of_rows:
             raise NumericalError(
-                f"{name}: {rarer:.0f} of the rarer outcome for {p} coefficients; expected {_OUTCOMES_PER_COEFFICIENT} "
-                "for each. Agree on fewer columns, or on more rows."
+                f"{name}: {self._outcomes_text(rarer, n_outcomes)} for {p} coefficients; expected "
+                f"{_OUTCOMES_PER_COEFFICIENT} for each. Agree on fewer columns, or on more rows."
             )
         if self._is_first:
             self._check_levels(head[: self._n_counts], score, of_rows)
             self._check_first(n_rows, n_outcomes, information, noise)
         way_on = (
-            f"There are {rarer:.0f} of the rarer outcome. Agree on fewer columns, on narrower ranges, or on more rows."
+            f"There are {self._outcomes_text(rarer, n_outcomes)}. Agree on fewer columns, on narrower ranges, or on "
+            "more rows."
         )
         refuse_undetermined(name, self.names, information, of_information, way_on=way_on, least=_LEAST_EIGENVALUE)
         inverse = scipy.linalg.inv(information)
@@ -322,6 +323,10 @@ class RegressionRound(Statistic):
     def _part_that_counts(self, head: FloatArray, n_outcomes: float, noise: float) -> float:
         """Return the part of all outcomes that the information is of."""
         return 1.0
+
+    def _outcomes_text(self, rarer: float, n_outcomes: float) -> str:
+        """Return in words how many outcomes decide."""
+        return f"{rarer:.0f} of the rarer outcome"
 
     def _at_mean_ratio(self, head: FloatArray, information: FloatArray) -> FloatArray:
         """Return the information by which a step is made."""
@@ -402,9 +407,10 @@ class RegressionRound(Statistic):
         ]
         if not moving:
             return ()
+        # Steps may go too far in turn, or not far enough: the last one does not tell on which side the ratio ends.
         return (
-            f"{', '.join(moving)} had not come to rest after {self.n_rounds} rounds: the ratio is probably farther "
-            "from 1 than it says. Agree on a round more with new rows.",
+            f"{', '.join(moving)} had not come to rest after {self.n_rounds} rounds: the ratio may be farther from the "
+            "one of all rows, on either side, than its interval says. Agree on a round more with new rows.",
         )
 
 

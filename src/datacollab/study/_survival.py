@@ -230,6 +230,9 @@ class SurvivalResult(StatisticResult):
         for each in self.curves:
             whose = "" if each.group is None else f" of {each.group}"
             median, low, high = (number_text(value) or "not reached" for value in each.median)
+            if math.isnan(each.median[1]):
+                yield f"Median{whose}: not reached, nor is its 95 % interval."
+                continue
             yield f"Median{whose}: {median} (95 % interval {low} to {high})."
         if self.by is None:
             return

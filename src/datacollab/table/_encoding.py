@@ -32,6 +32,11 @@ from ._values import (
 
 _OUTSIDE = ("clipped_below", "clipped_above", "set_missing", "to_other")
 _COUNTS = ("n_entries", *_OUTSIDE, "far_outside", "filled", "respelt")
+FIRST_DAY = "; all parties alike may count an event on the first day as half a day."
+"""The way on if a time is 0."""
+_WIDER = "If they are possible, ask the owner for a wider range ({})."
+_LEFT = "left_missing"
+"""The count of missing entries in place of "filled", where they are left as they are."""
 """Of a column; far outside is farther than the range is wide, filled are those that were set missing, too, and respelt
 those that are an agreed category but for capital letters and blanks."""
 
@@ -60,10 +65,14 @@ class Adjustments:
             columns={name: self.columns.get(name, none) + other.columns.get(name, none) for name in names},
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the counts for JSON, without the columns in which nothing was changed."""
+    def to_dict(self, *, fills: bool = True) -> dict[str, Any]:
+        """Return the counts for JSON, without the columns in which nothing was changed.
+
+        `fills` is whether missing entries were filled in; a study leaves them missing.
+        """
+        names = {each: each if fills or each != "filled" else _LEFT for each in _COUNTS}
         columns = {
-            name: {each: counts[each] for each in _COUNTS if counts[each] or each == "n_entries"}
+            name: {names[each]: counts[each] for each in _COUNTS if counts[each] or each == "n_entries"}
             for name, counts in self.columns.items()
             if n_outside(counts) or counts["filled"] or counts["respelt"]
         }
@@ -84,11 +93,11 @@ def adjustments_text(counts: Mapping[str, Any]) -> str:
         parts.append(f"{rows} in {_count(n_columns, 'column')}: {', '.join(words)}")
     if total["far_outside"]:
         parts.append(f"{_count(total['far_outside'], 'number')} far outside")
-    # Entries that were set missing are filled in as well, and were counted above.
-    if n_missing := total["filled"] - total["set_missing"]:
-        n_columns = sum(each["filled"] > each["set_missing"] for each in columns)
+    if n_missing := _n_missing(total):
+        n_columns = sum(_n_missing(each) > 0 for each in columns)
         entries = _count(n_missing, "missing entry", "missing entries")
-        parts.append(f"{entries} filled in, in {_count(n_columns, 'column')}")
+        done = "left missing" if total[_LEFT] else "filled in"
+        parts.append(f"{entries} {done}, in {_count(n_columns, 'column')}")
     if total["respelt"]:
         parts.append(f"{total['respelt']} spelt otherwise than agreed")
     return "; ".join(parts) or "none"
@@ -107,11 +116,16 @@ def _column_parts(counts: Counter[str]) -> list[str]:
         parts.append(f"of {counts['n_entries']} entries {', '.join(words)}")
     if counts["far_outside"]:
         parts.append(f"{counts['far_outside']} far outside")
-    if n_missing := counts["filled"] - counts["set_missing"]:
-        parts.append(f"{n_missing} missing filled in")
+    if n_missing := _n_missing(counts):
+        parts.append(f"{n_missing} missing{'' if counts[_LEFT] else ' filled in'}")
     if counts["respelt"]:
         parts.append(f"{counts['respelt']} spelt otherwise than agreed")
     return parts
+
+
+def _n_missing(counts: Mapping[str, int]) -> int:
+    """Return the number of entries that were missing in the table; others were set missing, and are counted so."""
+    return counts["filled"] + counts[_LEFT] - counts["set_missing"]
 
 
 def _other_words(counts: Mapping[str, int]) -> list[str]:
@@ -426,7 +440,7 @@ def _read_numbers(
         rows = {"set_missing": outside, "far_outside": rows["far_outside"]}
     counts = _count_rows(column, rows, missing, place)
     if outside.any() and (reason := _why_refused(column.rule, place.before + counts)) is not None:
-        advice = f"{reason} Check the unit; correct or leave out the rows."
+        advice = f"{reason} Check the unit; correct or leave out the rows. {_WIDER.format('minimum and maximum')}"
         place.refuse_numbers("SCHEMA_RANGE", outside, values, (low, high, column.unit), advice)
     if column.rule == "clip":
         values = np.clip(values, low, high)
@@ -543,10 +557,7 @@ def encode_target(target: Target, entries: Any, place: ColumnPlace) -> tuple[NDA
     values = place.numbers(entries, code)
     place.refuse(code, np.isnan(values), "has no entry", without)
     if target.part == "time":
-        advice = (
-            ". Times begin after 0: correct them; all parties alike may count an event on the first day as half a day."
-        )
-        place.refuse(code, values <= 0, "is 0 or less", advice)
+        place.refuse(code, values <= 0, "is 0 or less", f". Times begin after 0: correct them{FIRST_DAY}")
     rows = _find_beyond(values, target.minimum, target.maximum)
     outside = rows["clipped_below"] | rows["clipped_above"]
     counts = Counter({rule: int(np.count_nonzero(each)) for rule, each in rows.items()})
@@ -557,7 +568,9 @@ def encode_target(target: Target, entries: Any, place: ColumnPlace) -> tuple[NDA
             return np.clip(values, target.minimum, target.maximum), counts
         correct = f"{reason}{correct}"
     else:
-        correct += " If they are possible, ask the owner for a wider range (minimum and maximum in [task])."
+        # A time has no minimum in the file.
+        bounds = "maximum in [task]" if target.part == "time" else "minimum and maximum in [task]"
+        correct += f" {_WIDER.format(bounds)}"
     place.refuse_numbers(code, outside, values, (target.minimum, target.maximum, target.unit), correct)
     return values, counts
 

@@ -65,6 +65,8 @@ from ._stored_party import StoredParty, load_party
 
 _FEWEST_JUDGES = 10
 """Own rows with which it can be said how far the anchor is from them."""
+_FEWEST_OTHERS = 3
+"""Parties besides one from which the analyst makes a model without it."""
 _NOT_SAID = "Nothing can be said of what collaboration brought"
 
 
@@ -169,10 +171,13 @@ def _not_comparable(project: Project, model: PartyModel) -> str | None:
         return "a party's own models are made and compared for classes and numbers alone"
     # On own rows that it was trained on, the common model would look better than it is.
     if model.left_out is None and model.without_party is None:
-        return (
-            "the model came without what it says of your rows left out. Ask the analyst for one that has it "
-            "(`datacollab analyst integrate` with its defaults)"
-        )
+        way_on = "Ask the analyst for one that has it (`datacollab analyst integrate` with its defaults)"
+        if len(project.parties) <= _FEWEST_OTHERS:
+            way_on = (
+                f"If defences changed rows, that takes more than {_FEWEST_OTHERS} parties; else ask the analyst for "
+                "one that has it (`datacollab analyst integrate` with its defaults)"
+            )
+        return f"the model came without what it says of your rows left out. {way_on}"
     return None
 
 

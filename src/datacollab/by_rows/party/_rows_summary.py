@@ -21,7 +21,7 @@ from ..._by_name import OBFUSCATORS
 from ..._typing import FloatArray, PartyName
 from ...agreement import Anchor, Project
 from ...anchor import EqualRows
-from ...errors import DataCollabError, DataCollabWarning, ExchangeError, NoGuaranteeError
+from ...errors import DataCollabError, DataCollabWarning, ExchangeError, NoGuaranteeError, RepresentationError
 from ...folder.party import Policy, judge_private_rows
 from ...party import Party, SharingPlan
 from ...share import Share
@@ -218,6 +218,9 @@ def _attempt(target: str, make: Callable[[], AuditResult]) -> tuple[AuditResult 
             # Rows kept back here say nothing about the share.
             warnings.simplefilter("ignore", DataCollabWarning)
             return make(), ()
+    except RepresentationError:
+        # Attacks ask a researcher for more rows, and a party has no others.
+        return None, (f"{target} could not be attacked: too few of the rows differ from each other.",)
     except DataCollabError as error:
         return None, (f"{target} could not be attacked: {error}",)
     except (ValueError, ArithmeticError) as error:

@@ -80,11 +80,13 @@ def watch_rows(project: Project, plan: StudyPlan) -> IsolatedRows:
 def rows_of_study(project: Project, X: FloatArray) -> FloatArray:
     """Return a study's rows with each declared range 1 wide, scaled to length 1 at most."""
     rows = X.copy()
-    # Categories are indicators already, and have length 1 together.
     for column, places in project.blocks(np.arange(project.n_features)):
         if column.minimum is not None and column.maximum is not None:
             part = (X[:, places[0]] - column.minimum) / (column.maximum - column.minimum) - 0.5
             rows[:, places[0]] = np.clip(part, -0.5, 0.5)
+        elif column.flag_missing:
+            # A study fills in no category: the flag alone stands for it, so that indicators have length 1 together.
+            rows[np.ix_(X[:, places[-1]] == 1, places[:-1])] = 0.0
     # Half of a range and a flag that the number is missing have length √1.25 at most.
     return np.asarray(rows / np.sqrt(1.25 * len(project.columns)))
 

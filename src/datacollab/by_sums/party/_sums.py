@@ -509,7 +509,7 @@ class SumsAtParty(PartyWay):
             earlier=tuple(f"{each.purpose} ({each.statistic}, {each.time[:10]})" for each in earlier),
             sentences=(*sharing_sentences(sharing), *of_left),
             n_rows_together=n_rows_together,
-            adjusted=own_rows.adjusted.to_dict(),
+            adjusted=own_rows.adjusted.to_dict(fills=project.fills_missing),
             n_shortened=n_alone if shortens else 0,
         )
         return PreparedSum(

@@ -115,11 +115,10 @@ def still_alone(n: int, *, of_study: bool) -> str:
     way_on = "policy.toml has shorten_rows = false, so they leave as they are."
     if of_study:
         who = "the analyst"
-        way_on = (
-            "Have the owner merge rare levels and narrow ranges, or leave these rows out: a study changes no entry."
-        )
+        way_on = "Have the owner merge rare levels and narrow ranges, or leave these rows out: a study shortens none."
+    verb = "stands" if n == 1 else "stand"
     return (
-        f"{n} of your rows stand out from your others. If nobody else in the total has their values, {who} may read "
+        f"{n} of your rows {verb} out from your others. If nobody else in the total has their values, {who} may read "
         f"these people's outcomes. {way_on}"
     )
 

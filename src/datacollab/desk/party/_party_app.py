@@ -280,8 +280,9 @@ def _table_parts(desk: PartyDesk) -> Iterator[Page | Action]:
         if seen is not None:
             adjusted = seen.adjusted.get("columns", {})
         project = desk.open_folder().project
-        columns = [_describe_column(each) | {"found": adjusted.get(each.name, {})} for each in project.columns]
-        return {"table": desk.require_table(), "seen": seen, "columns": columns}
+        fills = project.fills_missing
+        columns = [_describe_column(each, fills) | {"found": adjusted.get(each.name, {})} for each in project.columns]
+        return {"table": desk.require_table(), "seen": seen, "columns": columns, "fills": fills}
 
     yield Page(TABLE, template="table.html")
     yield Action(TABLE, choose)
@@ -303,7 +304,8 @@ def _look_into(folder: PartyFolder, table: Path) -> Seen:
     if folder.project.task.kind == "classification" and encoded.target is not None:
         counts = Counter(encoded.target.tolist())
         targets = {str(name): counts[name] for name in folder.project.task.classes}
-    return Seen(n_rows=encoded.n_rows, adjusted=encoded.adjusted.to_dict(), targets=targets, understood=" ".join(lines))
+    adjusted = encoded.adjusted.to_dict(fills=folder.project.fills_missing)
+    return Seen(n_rows=encoded.n_rows, adjusted=adjusted, targets=targets, understood=" ".join(lines))
 
 
 _RULES = {
@@ -314,14 +316,16 @@ _RULES = {
 }
 
 
-def _describe_column(column: Column) -> dict[str, Any]:
+def _describe_column(column: Column, fills: bool) -> dict[str, Any]:
     if column.kind == "number":
         allowed = f"{column.minimum:.10g} to {column.maximum:.10g} {column.unit}".rstrip()
         rule = column.outside
     else:
         allowed = ", ".join(column.categories)
         rule = column.unknown
-    missing = "refused" if column.missing == "refuse" else f"filled in with {column.fill}"
+    missing = f"filled in with {column.fill}" if fills else "left missing"
+    if column.missing == "refuse":
+        missing = "refused"
     return {"name": column.name, "kind": column.kind, "allowed": allowed, "rule": _RULES[rule], "missing": missing}
 
 
