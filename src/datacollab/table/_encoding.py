@@ -32,13 +32,13 @@ from ._values import (
 
 _OUTSIDE = ("clipped_below", "clipped_above", "set_missing", "to_other")
 _COUNTS = ("n_entries", *_OUTSIDE, "far_outside", "filled", "respelt")
+"""Of a column; far outside is farther than the range is wide, filled are those that were set missing, too, and respelt
+those that are an agreed category but for capital letters and blanks."""
 FIRST_DAY = "; all parties alike may count an event on the first day as half a day."
 """The way on if a time is 0."""
 _WIDER = "If they are possible, ask the owner for a wider range ({})."
 _LEFT = "left_missing"
 """The count of missing entries in place of "filled", where they are left as they are."""
-"""Of a column; far outside is farther than the range is wide, filled are those that were set missing, too, and respelt
-those that are an agreed category but for capital letters and blanks."""
 
 
 def n_outside(counts: Mapping[str, int]) -> int:
