@@ -35,6 +35,8 @@ are near; where its rows at risk then change much with time, errors are too smal
 of the events counts, W of all parties together: parties whose events differ much in this share one part.
 
 A row that leaves within an interval is taken to have a steady hazard there, which with ten intervals matters little.
+Where a column's effect is not log-linear, bounds give weight to rows at lower risk, and its ratio is more theirs than
+in Cox's regression.
 """
 
 from __future__ import annotations
