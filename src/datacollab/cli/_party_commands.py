@@ -40,7 +40,7 @@ def check(report: Report, folder: WorkFolder, table: Any, dpia: Path | None, sho
     if show_levels:
         _show_levels(opened, table, report)
     with shown_progress(quiet=report.as_json) as progress:
-        watched = Watched(table)
+        watched = Watched.of(table)
         prepared: Any = opened.prepare(watched, **options, progress=progress)
     reasons = [*deadline_passed(opened.project), *prepared.reasons]
     opened.record("check", file=table.name, way=prepared.options or "sums", reasons=[reason.code for reason in reasons])
@@ -194,7 +194,7 @@ def share(
     approver = approved_by or _login_name()
     is_round = options["round_file"] is not None
     n_left = opened.n_rounds_left if is_round else 0
-    watched = Watched(table)
+    watched = Watched.of(table)
     with _tell_if_shared(opened, report), ExitStack() as stack:
         progress = stack.enter_context(shown_progress(quiet=report.as_json))
 
@@ -306,7 +306,7 @@ def predict(
     called: Counter[Any] = Counter()
     task = opened.project.task
     is_new = not output.exists()
-    watched = Watched(table)
+    watched = Watched.of(table)
 
     def look(frame: Any) -> None:
         # Of rare classes, no row may reach one half: with a threshold, that is looked after.

@@ -181,9 +181,12 @@ class Target:
 class Schema:
     """The columns of a table, in the order of the matrix that it becomes; a subclass may name targets."""
 
-    keep: ClassVar[Sequence[str]] = ()
-    """Columns that are also read as they came; see `Keeping`."""
     columns: tuple[Column, ...]
+
+    @property
+    def keep(self) -> Sequence[str]:
+        """Columns that are also read as they came; none here, see `Keeping`."""
+        return ()
 
     @property
     def targets(self) -> tuple[Target, ...]:
@@ -219,16 +222,19 @@ class Schema:
             start += column.n_features
 
 
+@dataclass(frozen=True, kw_only=True)
 class Keeping(Schema):
-    """A schema by which some columns are read twice: by its rules, and as they came (`take_kept`)."""
+    """A schema by which some columns are read twice: by the rules of a schema, and as they came (`take_kept`)."""
 
-    def __init__(self, schema: Schema, keep: Sequence[str]) -> None:
-        super().__init__(columns=schema.columns)
-        # Schemas are frozen.
-        self.__dict__.update(keep=keep, _targets=schema.targets)
+    schema: Schema
+    kept: Sequence[str]
+
+    @property
+    def keep(self) -> Sequence[str]:
+        """Columns that are also read as they came."""
+        return self.kept
 
     @property
     def targets(self) -> tuple[Target, ...]:
         """The columns that hold targets."""
-        found: tuple[Target, ...] = self.__dict__["_targets"]
-        return found
+        return self.schema.targets

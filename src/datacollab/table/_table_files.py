@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -110,14 +110,22 @@ class Frame:
         return (self.table.iloc[start : start + batch_rows] for start in starts)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Watched(Frame):
     """A source whose first rows stay in `head` when it is read, as a second reading of a database may find others."""
 
-    def __init__(self, table: str | Path | Query | Frame) -> None:
+    heads: list[Any] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, table: str | Path | Query | Frame) -> Watched:
+        """Return the source of a table to watch."""
         source = table_source(table)
-        super().__init__(source, source.name, table_file(source))
-        self.head: Any
-        """A data frame, once the source was read."""
+        return cls(source, source.name, table_file(source))
+
+    @property
+    def head(self) -> Any:
+        """The first rows as a data frame, once the source was read."""
+        return self.heads[-1]
 
     def __str__(self) -> str:
         return str(self.table)
@@ -126,7 +134,7 @@ class Watched(Frame):
         """Yield data frames of so many rows, and keep the first one."""
         for place, frame in enumerate(table_batches(self.table, batch_rows=batch_rows, schema=schema)):
             if not place:
-                self.__dict__["head"] = frame  # sources are frozen
+                self.heads.append(frame)
             yield frame
 
 

@@ -123,7 +123,7 @@ def explain(
     side = home.side("collaboration")
     classes = choose_classes(side, options, project.task)
     _shap()
-    table = read_table(source, schema=Keeping(project, options.keep))
+    table = read_table(source, schema=Keeping(columns=project.columns, kept=options.keep, schema=project))
     check_kept(source, options.keep, table.columns)
     kept = require("pandas", "cli").DataFrame(take_kept(table, options.keep), index=table.index)
     names = [column.name for column in project.columns]

@@ -56,7 +56,8 @@ def predict_batches(
     def frames() -> Iterator[Any]:
         pandas = require("pandas", "cli")
         adjusted = Adjustments()
-        for table in table_batches(source, batch_rows=batch_rows, schema=Keeping(project, keep)):
+        schema = Keeping(columns=project.columns, schema=project, kept=keep)
+        for table in table_batches(source, batch_rows=batch_rows, schema=schema):
             check_kept(source, keep, table.columns)
             kept = {name: column.array for name, column in take_kept(table, keep).items()}
             encoded = encode_table(project, table, where=str(source), with_target=False, before=adjusted)
