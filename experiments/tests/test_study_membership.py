@@ -222,16 +222,21 @@ def test_groups_are_read_as_the_whole_covariance_says():
 
 @pytest.mark.slow
 def test_a_run_goes_on_where_it_ended(small, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(membership, "SOURCES", {"made up": None})
-    monkeypatch.setattr(membership, "table_of", lambda name, sets: small[0].table)
+    """A table that has none of the statistics, as it has no times, is passed over."""
     for name, value in SMALL.items():
         monkeypatch.setattr(membership, name, value)
+    tables = {"without": simulated(800, sets=()), "made up": small[0].table}
+    monkeypatch.setattr(membership, "SOURCES", tables)
+    monkeypatch.setattr(membership, "table_of", lambda name, sets: tables[name])
     path = tmp_path / "draws.csv"
     membership.play(path, 1)
     first = path.read_text()
+    assert "made up, seed 0" in capsys.readouterr().out
     membership.play(path, 2)
     assert path.read_text().startswith(first)
-    assert "step 1 of 1: made up, seed 1" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "made up, seed 1" in out
+    assert "made up, seed 0" not in out
     means = membership.summarise(pd.read_csv(path))
     assert set(means["draws"]) == {2}
     assert len(means) == 2 * 2 * len(membership.SETS)

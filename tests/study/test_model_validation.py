@@ -246,8 +246,14 @@ def test_extreme_predictions_have_figures_or_none(seed, intercept, noise):
     found.table()
 
 
-def test_no_figures_of_attacks_are_shown_that_were_not_measured():
-    assert study_membership_figures(["validation"]) == ()
+def test_figures_of_attacks_are_of_the_way_in_which_totals_come():
+    """Ratios come by counts or by rounds; a meta-analysis was not attacked."""
+    for title in ("logistic regression", "poisson regression"):
+        by_counts, by_rounds = (study_membership_figures([title], by_rounds=each) for each in (False, True))
+        assert {each.statistics for each in by_counts} == {(f"{title} (counts)",)}
+        assert {each.statistics for each in by_rounds} == {(title,)}
+    assert {each.statistics for each in study_membership_figures(["validation", "meta-analysis"])} == {("validation",)}
+    assert study_membership_figures(["meta-analysis"]) == ()
 
 
 def test_one_message_carries_it_beside_counts_under_masks():

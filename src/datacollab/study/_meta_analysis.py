@@ -1,6 +1,6 @@
 r"""Random-effects meta-analysis of a validation: how much a model's figures differ between parties.
 
-Each party tries the model on its own rows, as `ModelValidation` does, with noise of its own that hides each person.
+Each party tries the model on its own rows, as `ModelValidation` does, with noise of its own, as much as a total has.
 From these counts follow its figures :math:`\theta_k` and their variances :math:`v_k`, noise included.  The model is
 
 .. math:: \theta_k \sim N(\mu, \tau^2 + v_k),
@@ -108,7 +108,7 @@ class MetaAnalysisResult(StatisticResult):
         if fewest < self.n_parties:
             found.append(
                 f"A figure is of {fewest} of {self.n_parties} parties: the others have too few rows of an outcome for "
-                "one of their own. If few had the event by chance, those that are left had too many."
+                "one of their own, or too few different predictions for a slope."
             )
         if fewest < _FEWEST_CLEAR:
             found.append(f"From {fewest} parties it is hardly known how much parties differ, and intervals are wide.")

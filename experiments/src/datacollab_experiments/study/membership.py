@@ -637,8 +637,10 @@ def play(path: Path, n_seeds: int, sets: tuple[tuple[str, ...], ...] = SETS) -> 
     for place, (name, seed) in enumerate(waiting, start=1):
         drawn = StudyDraw(table_of(name, sets), seed)
         figures = pd.DataFrame([each for n, k in product(ROWS, PARTIES) for each in drawn.figures(n, k)])
-        figures = figures.assign(table=name, seed=seed)
-        figures.to_csv(path, mode="a", header=not path.exists(), index=False, float_format="%.5g")
+        # A table without times has no statistics of them.
+        if len(figures):
+            figures = figures.assign(table=name, seed=seed)
+            figures.to_csv(path, mode="a", header=not path.exists(), index=False, float_format="%.5g")
         minutes = (time.monotonic() - start) / place * (len(waiting) - place) / 60
         print(f"step {place} of {len(waiting)}: {name}, seed {seed}; about {minutes:.0f} minutes left", flush=True)
 
