@@ -1,5 +1,6 @@
 """KTI on the workers of a Dask cluster: the numbers of one process, whatever becomes of a worker."""
 
+import contextlib
 import os
 import pickle
 import re
@@ -29,10 +30,19 @@ DaskEngine = _dask.DaskEngine
 SOLVERS = [{"solver": "exact"}, {"solver": "nystroem", "n_landmarks": 60}]
 
 
+@contextlib.contextmanager
 def local_cluster(n_workers):
-    return distributed.LocalCluster(
+    cluster = distributed.LocalCluster(
         n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
     )
+    try:
+        yield cluster
+    finally:
+        # A worker that was killed may be taken off distributed's list twice, and the second time is a KeyError, when
+        # all else is closed.
+        with contextlib.suppress(KeyError):
+            cluster.close()
+        cluster.status = distributed.Status.closed
 
 
 @pytest.fixture(scope="module")
