@@ -109,9 +109,10 @@ def study_statistics(project: Project, *, n_components: int, so_far: RoundsSoFar
         assert isinstance(outcome, NumberColumn)
         made.append(_effect(project, columns[task.treatment], outcome, covariates, by, n_components))
     if sharing.logistic_model is not None:
-        made.append(_validation(project, columns, sharing.logistic_model))
+        validation = _validation(project, columns, sharing.logistic_model)
+        made.append(validation)
         if META_ANALYSIS in sharing.statistics:
-            made.append(MetaAnalysis(_validation(project, columns, sharing.logistic_model)))
+            made.append(MetaAnalysis(validation))
     assert {each.title for each in made} == {*sharing.statistics}, "no branch makes a statistic that is agreed on"
     return made
 
