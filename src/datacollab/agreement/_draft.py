@@ -495,10 +495,7 @@ def draft_project(
     task = draft_task(wanted, entries)
     target = entries.get(wanted.target or "")
     if target is not None and tell is not None:
-        for finding in target_findings(task, wanted):
-            tell(finding)
-        if task.classes and (rare := rare_classes(task.target, target)):
-            tell(rare)
+        _tell_of_target(task, target, wanted, tell)
     if task.kind == "regression" and (marks := getattr(table, "attrs", {}).get("letters", {}).get(task.target)):
         # The reader took them as gaps, and parties' tables are read by what the project says.
         task = replace(task, missing_words=tuple(sorted(marks)))
@@ -527,6 +524,14 @@ def draft_project(
         sharing=sharing,
         **options,
     )
+
+
+def _tell_of_target(task: Task, target: Any, options: DraftOptions, tell: _Tell) -> None:
+    """Tell what is found of a target, and of its rare classes."""
+    for finding in target_findings(task, options):
+        tell(finding)
+    if task.classes and (rare := rare_classes(task.target, target)):
+        tell(rare)
 
 
 def _draft_sharing(

@@ -108,11 +108,7 @@ def study_statistics(project: Project, *, n_components: int, so_far: RoundsSoFar
     if "effect" in sharing.statistics:
         assert isinstance(outcome, NumberColumn)
         made.append(_effect(project, columns[task.treatment], outcome, covariates, by, n_components))
-    if sharing.logistic_model is not None:
-        validation = _validation(project, columns, sharing.logistic_model)
-        made.append(validation)
-        if META_ANALYSIS in sharing.statistics:
-            made.append(MetaAnalysis(validation))
+    made += _validations(project, columns)
     assert {each.title for each in made} == {*sharing.statistics}, "no branch makes a statistic that is agreed on"
     return made
 
@@ -170,12 +166,16 @@ def _sought_last(task: Task) -> CategoryColumn:
     return CategoryColumn(task.target, sorted(task.classes, key=lambda each: each == task.positive))
 
 
-def _validation(
-    project: Project, columns: Mapping[str, NumberColumn | CategoryColumn], model: Mapping[str, float]
-) -> ModelValidation:
-    """Return the trial of a published model on the project's columns."""
+def _validations(project: Project, columns: Mapping[str, NumberColumn | CategoryColumn]) -> list[Statistic]:
+    """Return the trial of a published model on the project's columns, if it has one, and how much parties differ."""
+    sharing = project.sums
+    if sharing.logistic_model is None:
+        return []
     tried = [columns[each.name] for each in project.columns]
-    return ModelValidation(_yes_or_no(project.task), tried, model)
+    validation = ModelValidation(_yes_or_no(project.task), tried, sharing.logistic_model)
+    if META_ANALYSIS in sharing.statistics:
+        return [validation, MetaAnalysis(validation)]
+    return [validation]
 
 
 def _yes_or_no(task: Task) -> CategoryColumn:

@@ -392,10 +392,11 @@ class RegressionRound(Statistic):
             if self._has_others:
                 separated |= (n - seen < _SEPARATED * (n - seen + more)) & (more > 0)
             if separated.any():
+                worst = column.levels[int(separated.argmax())]
                 raise NumericalError(
-                    f"{self.title.capitalize()}: the outcome nearly follows from {column.name}="
-                    f"{column.levels[int(separated.argmax())]} (separation): its ratio has no limit. Merge the level "
-                    "with another, or leave out the column."
+                    f"{self.title.capitalize()}: {column.name}={worst} has less than {_SEPARATED:g} of the outcomes "
+                    "that its rows have at a ratio of 1, or of the others (separation, or nearly so): rounds cannot "
+                    "tell its ratio. Merge the level with another, or leave out the column."
                 )
 
     def _restless(self, step: FloatArray, errors: FloatArray) -> tuple[str, ...]:

@@ -199,11 +199,7 @@ class StudiedTable:
         X = np.nan_to_num(np.hstack([each.design(table) for each in others]))
         common = effect_map(X[:N_BASE], bytes(32))
         table[MAPPED] = common.transform(X)
-        for who in ATTACKERS:
-            facts: dict[str, Any] = {"columns": others, "knows_map": who != "analyst"}
-            moments, balance = (name.format(who=who) for name in EFFECT)
-            statistics[moments] = Moments(treatment, number, common.n_components, **facts)
-            statistics[balance] = Balance(treatment, number, common.n_components, **facts)
+        statistics |= statistics_of_effects(others, treatment, number, common.n_components)
         # Outcomes are events where there are any.
         if time:
             statistics |= statistics_of_events([*explaining, number], columns[event], table, months)
@@ -221,6 +217,22 @@ class StudiedTable:
             for name, each in statistics.items()
             if name in read
         }
+
+
+def statistics_of_effects(
+    columns: Sequence[NumberColumn | CategoryColumn],
+    treatment: CategoryColumn,
+    outcome: NumberColumn,
+    n_components: int,
+) -> dict[str, Statistic]:
+    """Return the parts of an effect's message, as each attacker reads them."""
+    statistics: dict[str, Statistic] = {}
+    for who in ATTACKERS:
+        facts: dict[str, Any] = {"columns": columns, "knows_map": who != "analyst"}
+        moments, balance = (name.format(who=who) for name in EFFECT)
+        statistics[moments] = Moments(treatment, outcome, n_components, **facts)
+        statistics[balance] = Balance(treatment, outcome, n_components, **facts)
+    return statistics
 
 
 def statistics_of_events(

@@ -18,7 +18,7 @@ from ..._typing import FloatArray
 from ...agreement import Anchor, Project, are_declared_alike, draw_expected_rows, sharing_sentences
 from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError
-from ...folder.ledger import Ledger, LedgerEntry, joint_noise
+from ...folder.ledger import Ledger, LedgerEntry, RowKeys, joint_noise
 from ...folder.party import (
     KEEP_FOLDER,
     AtHome,
@@ -488,13 +488,9 @@ class SumsAtParty(PartyWay):
         noise_before = joint_noise(earlier)
         reasons = _judge_number(project, name, len(rows), policy)
         if anchor is not None:
-            from ...anchor import equal_rows
-
-            in_anchor = equal_rows(ledger.row_keys.fingerprints(anchor.rows), rows)
-            reasons += judge_private_rows(name, in_anchor, len(anchor.rows), policy)
-            reasons += _judge_anchor(folder, policy, anchor, common, own_rows)
-            if in_anchor.n_equal:
-                of_left.append(also_in_anchor(in_anchor))
+            of_anchor, warnings = _judge_anchor(folder, policy, anchor, common, own_rows, ledger.row_keys)
+            reasons += of_anchor
+            of_left += warnings
         # The noise of all rounds together is that of the plan.
         of_round = plan.noise_of_sums * math.sqrt(sharing.n_rounds)
         total = _ledger_entry(project, plan.agreed.context, of_round, table, agreed.round)
@@ -741,6 +737,26 @@ def _judge_number(project: Project, name: str, n_rows: int, policy: Policy) -> l
 
 
 def _judge_anchor(
+    folder: Folder,
+    policy: Policy,
+    anchor: Anchor,
+    common: ProjectMap | None,
+    own_rows: AddedRows,
+    row_keys: RowKeys,
+) -> tuple[list[ExchangeError], list[str]]:
+    """Return the reasons against an anchor beside own rows, and a warning about those that are in it."""
+    from ...anchor import equal_rows
+
+    in_anchor = equal_rows(row_keys.fingerprints(anchor.rows), own_rows.hashed)
+    reasons = [*judge_private_rows(folder.name, in_anchor, len(anchor.rows), policy)]
+    reasons += _judge_reading(folder, policy, anchor, common, own_rows)
+    warnings = []
+    if in_anchor.n_equal:
+        warnings.append(also_in_anchor(in_anchor))
+    return reasons, warnings
+
+
+def _judge_reading(
     folder: Folder, policy: Policy, anchor: Anchor, common: ProjectMap | None, own_rows: AddedRows
 ) -> list[ExchangeError]:
     """Return the reasons against an anchor by which others could read single rows."""
