@@ -243,12 +243,14 @@ def score_rows(scores: Mapping[str, Any], unit: str = "") -> list[tuple[str, str
         if name not in scores:
             continue
         text = figure_text(scores, name) + end
+        if name == "concordance":
+            text += "; guessing has 0.5"
         # A constant answer stands beside it, if that is known.
         if (constant := scores.get(f"{name}_baseline")) is not None:
             text += f"; {_CONSTANT[name]}: {figure_text({name: constant}, name)}{end}"
         rows.append((words, text))
     if "n_events" in scores:
-        rows.append(("Events", f"{scores['n_events']} among {scores['n_rows']} rows; guessing has 0.5"))
+        rows.append(("Events", f"{scores['n_events']} among {scores['n_rows']} rows"))
     return rows
 
 
