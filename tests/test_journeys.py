@@ -92,6 +92,7 @@ def test_there_are_two():
     assert [len(journey) > 10 for journey in journeys()] == [True, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_journey_is_walked_in_its_order(calls, number):
     upcoming = iter(calls[number])

@@ -43,6 +43,7 @@ def stages(html):
     return [symbol for _, symbol in drawn], [symbol for kinds, symbol in drawn if "dc-held" in kinds]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("defences", [(), (Microaggregation(3),)])
 def test_other_data_targets_and_secrets_of_the_same_shape_are_shown_alike(defences):
     for one, other in zip(played(0, defences=defences), played(SEED, defences=defences), strict=True):

@@ -90,6 +90,7 @@ def brought(distribution, extras, seen):
     return {name for name, *_ in seen}
 
 
+@pytest.mark.slow
 def test_nothing_that_is_brought_or_imported_is_under_the_gpl():
     found = brought("datacollab", {"all", "cluster", "sftp", "s3", "shap"}, set())
     found |= brought("datacollab-hub", {"server", "postgresql"}, set())

@@ -58,6 +58,7 @@ def shares(anchor):
     return [party.share(anchor) for party in parties]
 
 
+@pytest.mark.slow
 def test_fits_of_parties_and_analysts():
     dc.Party("a", WatchingMap()).fit(X, Y)
     assert WatchingMap.seen == {1}

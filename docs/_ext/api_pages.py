@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import re
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.errors import ExtensionError
-from sphinx.pycode import ModuleAnalyzer
 
 import datacollab
 
@@ -107,9 +109,22 @@ def comments_of_constants(room: str) -> dict[str, list[str]]:
         modules += [package.__name__, *(found.name for found in names)]
     said = {}
     for module in modules:
-        for (owner, name), lines in ModuleAnalyzer.for_module(module).find_attr_docs().items():
-            if not owner:
-                said[name] = lines
+        said |= strings_below(Path(str(importlib.util.find_spec(module).origin)))
+    return said
+
+
+def strings_below(path: Path) -> dict[str, list[str]]:
+    """Return the lines of the string below each constant of a module; Sphinx's own analysis takes a fifth of a build."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    said = {}
+    for constant, below in pairwise(body):
+        if not (isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)):
+            continue
+        if not isinstance(below.value.value, str):
+            continue
+        names = constant.targets if isinstance(constant, ast.Assign) else [getattr(constant, "target", None)]
+        lines = [*inspect.cleandoc(below.value.value).split("\n"), ""]
+        said |= {name.id: lines for name in names if isinstance(name, ast.Name)}
     return said
 
 

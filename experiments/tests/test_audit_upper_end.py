@@ -50,6 +50,7 @@ def test_members_of_a_mean_are_those_that_trying_all_finds(rng, size):
     assert reference_attacks.solve(people, mean + 0.01, size) == []
 
 
+@pytest.mark.slow
 def test_numbers_of_a_solved_group_say_whose_rows_they_are(rng):
     """The target is a column of the record, and each row of a mean has its own."""
     own, anchor = rng.normal(size=(20, 4)), rng.normal(size=(400, 4))

@@ -149,6 +149,7 @@ def test_figures_of_a_few_studies_of_survival():
     assert np.mean([part for part, _ in found.values()]) > 0.85
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", validation.WORLDS)
 def test_the_truth_is_that_of_a_logistic_regression_on_many_rows(world):
     true = validation.truth(world, 300_000)

@@ -41,6 +41,15 @@ def small():
         return [membership.StudyDraw(table, seed) for seed in range(6)]
 
 
+@pytest.fixture(scope="module")
+def of_every_set(small):
+    """Figures of one draw, of all sets of statistics."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in SMALL.items():
+            patch.setattr(membership, name, value)
+        return [*small[2].figures(100, 3)]
+
+
 def figures(draws, n_rows, noise, monkeypatch):
     """Mean areas by set and attacker, at this noise in place of the usual one."""
     monkeypatch.setattr(membership, "N_STRANGERS", SMALL["N_STRANGERS"])
@@ -71,6 +80,7 @@ def test_more_rows_hide_more_and_a_party_helps(small, monkeypatch):
     assert few["together"] + many["together"] > few["analyst"] + many["analyst"]
 
 
+@pytest.mark.slow
 def test_an_effects_attackers_read_its_own_numbers(small):
     added = small[0].table.added
     known = {each: added[each.format(who="together")].statistic for each in membership.EFFECT}
@@ -125,13 +135,12 @@ def test_a_second_round_is_read_at_the_coefficients_of_the_first(small, monkeypa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [membership.LOGISTIC, membership.VALIDATION, membership.BY_COUNTS[1]])
-def test_a_set_has_the_same_figures_alone(small, name, monkeypatch):
+def test_a_set_has_the_same_figures_alone(of_every_set, name, monkeypatch):
     for constant, value in SMALL.items():
         monkeypatch.setattr(membership, constant, value)
     alone = membership.StudyDraw(simulated(800, sets=((name,),)), 2)
     assert alone.table.added.keys() == {membership.ROUNDS.get(name, (name,))[0]}
-    every = [each for each in small[2].figures(100, 3) if each["statistics"] == name]
-    assert [*alone.figures(100, 3)] == every
+    assert [*alone.figures(100, 3)] == [each for each in of_every_set if each["statistics"] == name]
 
 
 def test_the_model_that_is_tried_is_that_of_the_public_rows(small):
@@ -221,11 +230,12 @@ def test_groups_are_read_as_the_whole_covariance_says():
 
 
 @pytest.mark.slow
-def test_a_run_goes_on_where_it_ended(small, tmp_path, monkeypatch, capsys):
+def test_a_run_goes_on_where_it_ended(tmp_path, monkeypatch, capsys):
     """A table that has none of the statistics, as it has no times, is passed over."""
     for name, value in SMALL.items():
         monkeypatch.setattr(membership, name, value)
-    tables = {"without": simulated(800, sets=()), "made up": small[0].table}
+    sets = (("counts",), (membership.LOGISTIC,))
+    tables = {"without": simulated(800, sets=()), "made up": simulated(800, sets=sets)}
     monkeypatch.setattr(membership, "SOURCES", tables)
     monkeypatch.setattr(membership, "table_of", lambda name, sets: tables[name])
     path = tmp_path / "draws.csv"
@@ -239,7 +249,7 @@ def test_a_run_goes_on_where_it_ended(small, tmp_path, monkeypatch, capsys):
     assert "made up, seed 0" not in out
     means = membership.summarise(pd.read_csv(path))
     assert set(means["draws"]) == {2}
-    assert len(means) == 2 * 2 * len(membership.SETS)
+    assert len(means) == 2 * 2 * len(sets)
 
 
 def test_package_and_page_have_what_was_measured():

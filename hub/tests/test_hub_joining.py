@@ -326,6 +326,7 @@ def test_the_mark_alone_may_be_lost(sent, database):
     assert mark.read_text() == said
 
 
+@pytest.mark.slow
 def test_a_hub_from_before_there_were_marks_goes_on(sent, database):
     downgrade(sent.store.engine, "0001")
     (sent.folder / "blobs" / "hub-id").unlink()

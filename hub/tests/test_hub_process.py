@@ -176,6 +176,7 @@ def test_who_only_looks_makes_no_hub(tmp_path, command):
     assert list((tmp_path / "others").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_database_without_tables_is_no_hub(tmp_path, database):
     more = ["--database", database or f"sqlite:///{tmp_path / 'elsewhere.sqlite'}"]
     for _ in range(2):

@@ -36,6 +36,7 @@ def test_the_steps_lead_to_the_tables_that_are_used(store):
     assert {index.name for table in METADATA.tables.values() for index in table.indexes} <= indexes
 
 
+@pytest.mark.slow
 def test_there_and_back_again(store):
     assert stores.current(store.engine) == stores.newest() == "0003"
     downgrade(store.engine, "base")

@@ -218,6 +218,7 @@ def test_limits_of_the_operator(tmp_path):
         refused(world.start("analyst", "model", SHARE, "north", size=1, sha256="f" * 64), "QUOTA_EXCEEDED", 413)
 
 
+@pytest.mark.slow
 def test_what_others_sent_takes_nobodys_room(tmp_path):
     """By which sizes are still taken the analyst would learn how large the anchor is."""
     with agreed_world(tmp_path, file_bytes=4000, sender_bytes=4000) as world:

@@ -60,6 +60,7 @@ def test_the_digest_is_that_of_the_content(project):
     assert project.n_features == 8
 
 
+@pytest.mark.slow
 @FROM_FIXTURES
 @given(
     line_end=st.sampled_from(["\n", "\r\n"]),

@@ -399,6 +399,7 @@ def curved_world(rng, numbers=False, one_to_one=True, n_parties=3):
     return [first, second if one_to_one else dc.Share(**{**vars(second), "one_to_one": False}), *others]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numbers", [False, True])
 def test_weights_follow_a_power_of_the_likelihood(rng, numbers):
     """Squared errors are log losses of normal errors; what would weigh next to nothing weighs nothing."""
@@ -411,6 +412,7 @@ def test_weights_follow_a_power_of_the_likelihood(rng, numbers):
     assert min(each.part for each in averaged) >= 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numbers", [False, True])
 def test_parties_get_the_average_that_was_judged(rng, numbers, monkeypatch):
     monkeypatch.setattr("datacollab.analyst._analyst.round_predictions", lambda left_out, target: left_out)

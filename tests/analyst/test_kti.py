@@ -176,6 +176,7 @@ def test_clear_errors(views, anchor_classes):
         KTI(200, penalty_graph=TargetDissimilarityGraph()).fit(views, anchor_classes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("center", [False, True], ids=["", "center"])
 def test_memory_is_that_of_two_matrices(center):
     """However many parties there are."""
@@ -248,6 +249,7 @@ def test_a_factor_of_all_weights_scales_the_objective_alone(factor):
     assert_allclose(scaled.target_, plain.target_, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_weight_zero_leaves_the_party_out_of_the_target(views, solved):
     others = KTI(4).fit({party: A for party, A in views.items() if party != "b"})
     angles = []

@@ -88,6 +88,7 @@ def test_with_a_penalty_graph_candidates_are_refitted(views, anchor_classes):
     assert_scored_by_hand(search, views, anchor_classes, 2, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 def test_one_decomposition_of_a_kernel_gives_what_a_fit_of_each_candidate_gives(views, anchor_classes, kernel):
     search = KTICV((2, 5), kernels=(kernel,), gamma_factors=(0.3,), alphas=(0.001, 0.1, 1.0), cv=2)

@@ -67,6 +67,7 @@ VARIANTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_streamed_equals_dense(large, variant, densely, caplog):
     """No matrix in common: explicit inverses and their sum there, float32 factors and refinement here."""
@@ -405,6 +406,7 @@ def test_functions_of_many_rows_are_the_best_of_their_landmarks():
     assert low_rank.objective_ == pytest.approx(best, rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("center", [False, True])
 def test_the_target_of_some_rows_serves_all(monkeypatch, center):
     """Found on a third of the rows, with the functions of all: close to what all rows give."""

@@ -158,6 +158,7 @@ def secrets_in(folder):
     return [data[start : start + 64] for data in kept.values() for start in range(256, len(data) - 64, 64)]
 
 
+@pytest.mark.slow
 def test_a_forgotten_map_is_in_no_file(world):
     folder = world.installed()
     file = predictions_file(world, folder, PartyFolder(world.root / "b"))

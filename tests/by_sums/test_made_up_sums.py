@@ -175,6 +175,7 @@ def tables(draw):
     return RidgeSums(D, limits=(-1.0, 1.0), noise=noise), v, y, random
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("way", "words"), [(times(20), rf"at most {MOST * len(PARTIES)}"), (times(-20), "is not one of rows")]
 )

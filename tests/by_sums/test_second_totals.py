@@ -117,6 +117,7 @@ def test_as_many_newcomers_as_a_total_needs_and_other_people_leave(shared, tmp_p
     assert [len(each.earlier) for each in seen] == [1, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rules", "least"), [("min_rows = 50", 60), ("min_rows = 75", 75)])
 def test_a_partys_own_rule_may_ask_for_more(tmp_path, rules, least):
     world = new_sums_world(tmp_path, parties=THREE)
@@ -343,6 +344,7 @@ def combined(draft, entry):
 some = st.lists(st.sampled_from(list(EDITS)), min_size=2, max_size=6, unique=True)
 
 
+@pytest.mark.slow
 @given(edits=some, rows=st.sampled_from(list(EXACT)))
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_edit_of_a_project_leaves_a_second_total_unsaid(second, edits, rows):

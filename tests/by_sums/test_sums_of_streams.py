@@ -46,6 +46,7 @@ SOURCES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES)
 def test_sums_are_those_of_the_frame(world, source):
     folder = world.folder("north")
@@ -103,6 +104,7 @@ def test_a_query_leaves_its_place_without_user_in_log_and_share(world, tmp_path)
     assert not any(b"geheim" in data for data in files_of(world.folder("north")).values())
 
 
+@pytest.mark.slow
 def test_predictions_are_those_of_the_file(world, tmp_path):
     world = world.copied(tmp_path)
     for path in world.share_all():

@@ -208,6 +208,7 @@ def test_an_anchor_that_was_made_for_single_rows_is_refused(world, tmp_path, nar
         world.share("north")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["sample", "uniform"])
 def test_a_dense_anchor_is_refused_unless_the_policy_allows_it(world, tmp_path, method, rng):
     """Half of its rows lie around one person; an honest anchor of either recipe is taken."""

@@ -43,6 +43,7 @@ def log_odds(table):
     return -1.5 + 0.06 * table["age"] - 0.04 * table["pulse"] + 0.5 * (table["ward"] == "night")
 
 
+@pytest.mark.slow
 def test_the_files_hold_the_figures_of_all_rows(tried):
     frame = pd.concat([pd.read_csv(tried.table(name)) for name in NAMES])
     text = (tried.root / "analyst" / STUDY_FILES[0]).read_text(encoding="utf-8")

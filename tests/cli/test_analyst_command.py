@@ -334,6 +334,7 @@ def test_check_says_what_leaves(exchange, kind):
     assert "classes and numbers" in refused.stderr
 
 
+@pytest.mark.slow
 def test_from_tables_to_results(exchange, kind):
     assert "120 rows" in exchange.share()
     folder = exchange.root / "analyst"

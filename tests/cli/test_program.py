@@ -103,6 +103,7 @@ remote status -C north
 """.replace("PARTIES", " ".join(f"--party {name}={name}/public.key" for name in ("north", "south", "east")))
 
 
+@pytest.mark.slow
 def test_commands_that_compute_nothing_load_neither_scikit_learn_nor_statistics(tmp_path):
     """These packages take some three seconds to load, and everybody would wait for them at each step of an exchange."""
     rows_of(200, 1).to_csv(tmp_path / "public.csv", index=False)
@@ -260,6 +261,7 @@ def test_a_plugin_s_commands_are_in_the_help_and_run(run_beside):
     assert run_beside("remote", "forecast", module=GOOD).stdout == "rain\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["import nothing_of_this_name", HALF, TAKING, "register = 3"])
 def test_a_broken_plugin_is_named_and_breaks_nothing(run_beside, module, capsys):
     told = run_beside("party", "join", module=module)

@@ -156,6 +156,7 @@ def test_columns_that_are_not_used_are_named(place, tmp_path):
     assert "80 rows, 5 columns" in found.stderr
 
 
+@pytest.mark.slow
 def test_from_check_to_predictions(place):
     check = ("check", place / "north.csv", "--dpia", place / "dpia.md", "-C", place / "north")
     text = done(party(*check))
@@ -287,10 +288,12 @@ def test_a_query_is_read_once(tmp_path, monkeypatch):
     assert len(opened) == 2
 
 
+@pytest.mark.slow
 def test_a_share_is_told_and_kept_under_the_name_of_the_file(world):
     assert "You shared 400 rows of patients.sqlite on" in PartyFolder(world.root / "north").describe_share()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["patients.sqlite", "patients.duckdb"])
 def test_predictions_and_scores_are_those_of_the_file(world, name):
     at = ("-C", world.root / "north")
@@ -383,6 +386,7 @@ def server(installed):
         yield address.replace("hub@", "ward7@") + "/postgres"
 
 
+@pytest.mark.slow
 def test_a_password_of_the_environment_stands_nowhere(world, server, tmp_path, monkeypatch):
     at = ("-C", world.root / "north")
     refused = party("evaluate", server, *SELECT, *at)

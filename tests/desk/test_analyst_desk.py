@@ -79,6 +79,7 @@ def test_what_came_into_the_inbox_is_offered_and_gives_way_to_a_path(world, plac
     assert (inbox / "b.dcshare").exists()
 
 
+@pytest.mark.slow
 def test_what_was_made_of_earlier_shares_is_not_done(world, place):
     for file in shares(world):
         worked(place, "/shares", {"path": str(file)})

@@ -159,6 +159,7 @@ def test_what_somebody_writes_wins_over_what_the_page_chose_of_the_inbox(tmp_pat
     assert "A model is installed." in worked(place, "/model", both | {"offered": "z.dcmodel"}, seconds=120)
 
 
+@pytest.mark.slow
 def test_answers_are_learned_from_and_outlast_the_map(tmp_path):
     world = new_world(tmp_path, task="regression")
     # Answers serve only where anchor rows are as near to a party's as its own.

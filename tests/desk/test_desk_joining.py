@@ -208,6 +208,7 @@ def test_an_empty_folder_says_that_keys_come_first(tmp_path):
     assert refused.value.code == "KEY_MISSING"
 
 
+@pytest.mark.slow
 def test_an_edit_is_signed_and_a_wrong_one_stays_to_be_mended(places):
     owner, file = places.north, places.root / "north" / "owner" / "project.toml"
     written = file.read_text()

@@ -71,6 +71,7 @@ def test_a_look_whether_the_link_is_there_does_not_use_it_up(place):
     assert session.cookie not in entered.text
 
 
+@pytest.mark.slow
 def test_the_page_on_the_disk_lets_one_browser_in_and_is_gone_then(place, tmp_path):
     session = Session(HOST)
     client = TestClient(party_app(place.desk, session), base_url=session.origin)

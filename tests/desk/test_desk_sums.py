@@ -171,6 +171,7 @@ def test_a_party_of_numbers(tmp_path):
     assert "probability of each class" not in place.client.get("/predict").text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "words"), [("survival", "Concordance of the model"), ("none", "Trained on"), ("effect", "of the effect")]
 )

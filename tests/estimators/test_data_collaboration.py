@@ -235,6 +235,7 @@ def test_a_pipeline_transforms_the_anchor_where_told_to(digits):
         assert pipeline.score(new, digits["y_test"], groups=owners) > 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [np.int64, np.float64, str], ids=["int", "float", "text"])
 def test_anchor_targets_are_classes_whatever_their_type(digits, labels):
     graph = TargetSimilarityGraph(5)

@@ -244,6 +244,7 @@ def test_no_error_quotes_a_row_or_a_target(digits, spoil, sharing):
     assert "123456" not in str(refused.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["c0", 0])
 def test_new_rows_of_a_frame_need_no_column_of_owners(digits, column):
     """Their columns are judged alike with owners and without them."""
@@ -320,6 +321,7 @@ def test_a_tail_gets_a_word_and_the_model_beats_the_mean(name):
     assert "of 300 entries of y" in said[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_plain_numbers_get_no_word(seed):
     rng, X = normal_rows(seed)

@@ -76,6 +76,7 @@ def test_eigenvectors_that_follow(rng):
     assert leading_eigenpairs(lambda X: M @ X, rng.normal(size=(100, 8)), 3, StopRule(1e-8)).following.shape == (100, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_an_exact_operator_corrects_a_rounded_one(seed):
     """The rounded one alone is off by its rounding; a few exact columns make up for it."""

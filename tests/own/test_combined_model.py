@@ -151,6 +151,7 @@ def judged(request, all_trees):
     return request.param, homes
 
 
+@pytest.mark.slow
 def test_the_weight_of_classes_written_naively(judged):
     kind, ((home, labels), _) = judged
     said = home.own.left_out[:, 1]

@@ -70,6 +70,7 @@ def changed_label(data, row):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labelled", [True, False])
 @pytest.mark.parametrize("duplicates", [True, False])
 def test_no_candidate_has_seen_the_label_of_the_row(rng, labelled, duplicates):

@@ -103,6 +103,7 @@ def mine(world):
     return world.personal()
 
 
+@pytest.mark.slow
 def test_the_sides_are_what_they_are_called(world, mine):
     common = world.party.predict(world.X_new, world.model())
     assert (mine.predict(world.X_new, using="collaboration") == common).mean() > 0.99
@@ -245,6 +246,7 @@ def test_classes_that_only_others_have(world):
         assert (mine.predict(world.X_new, using="local") == 2).any() == bool(public)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_of_other", [0, 1])
 def test_one_class_of_its_own_and_a_single_row_of_another(world, n_of_other):
     rows = np.concatenate([np.flatnonzero(world.y == 0)[:10], np.flatnonzero(world.y == 1)[:n_of_other]])

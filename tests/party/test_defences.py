@@ -512,6 +512,7 @@ class TestOneProcess:
         split = dc.datasets.split_parties(X, y, n_parties=3, n_per_party=80, random_state=0)
         return X, *split.pooled(), split.rest
 
+    @pytest.mark.slow
     def test_the_estimator_plays_defended_parties(self):
         X, rows, y, owner, rest = self.rows()
         anchor, public = X[rest[:200]], X[rest[300:600]]

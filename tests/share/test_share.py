@@ -121,6 +121,7 @@ def assert_same(loaded, saved):
             np.testing.assert_array_equal(first, second)
 
 
+@pytest.mark.slow
 @given(
     representation=hnp.arrays(np.float64, (3, 2), elements=FINITE),
     anchor=hnp.arrays(np.float64, (4, 2), elements=FINITE),

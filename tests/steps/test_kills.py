@@ -159,6 +159,7 @@ def test_learning_that_kills_itself_at_every_step(commands, tmp_path):
     assert a.evaluate(world.root / "new.csv")["using"] == "distilled"
 
 
+@pytest.mark.nightly
 def test_forgetting_that_kills_itself_at_every_step(commands, world):
     installed = world.installed()
     outcomes = set()

@@ -127,6 +127,7 @@ def test_what_cannot_be_predicted_leaves_no_file(world):
     assert not list(world.root.glob(".*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "xlsx", "parquet", "feather"])
 def test_only_predictions_are_overwritten(world, suffix):
     folder = world.installed()
@@ -182,6 +183,7 @@ def test_rows_from_a_threshold_on_are_flagged(world):
         folder.threshold(none)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("positive", ["no", "yes"])
 def test_the_class_that_the_project_seeks_is_ranked_flagged_and_named_whatever_its_name(world, positive):
     world.project = replace(world.project, task=replace(world.project.task, positive=positive))

@@ -89,6 +89,7 @@ def test_what_is_sealed_has_to_be_a_model(world, pair):
         pair[0].install(resealed(world, world.model_file(*pair), n_bytes=500))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "facts", [{"task": "regression"}, {"n_components": 2}, {"estimator": "Ridge"}, {"party": "b"}, {"task": None}]
 )
@@ -132,6 +133,7 @@ def test_a_classification_is_not_installed_for_a_regression(tmp_path):
         pair[0].install(world.model_file(*pair, change=lambda model: replace(model, estimator=numbers)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_every_prediction_is_a_target_of_the_project(task, tmp_path, monkeypatch):
     world = new_world(tmp_path, task=task)
@@ -157,6 +159,7 @@ def test_every_prediction_is_a_target_of_the_project(task, tmp_path, monkeypatch
     assert not output.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [lambda p: p + 1, lambda p: p * np.nan, lambda p: -p, lambda p: p[:, :1]])
 def test_probabilities_are_some(change, world, monkeypatch):
     folder = world.installed()

@@ -42,6 +42,7 @@ def read_by_approver(world, table):
     return " ".join(prepared.summary.to_text().split()), prepared.reasons
 
 
+@pytest.mark.slow
 def test_another_target_of_the_same_rows_is_refused_and_a_study_is_the_way(world):
     """Two models' totals hold the same sums of columns: with another roster or row they would tell it."""
     with refused("ALREADY_SHARED", "Put all targets into one study"):

@@ -38,6 +38,7 @@ def own_figures(table):
     return intervals[:, 0], ((intervals[:, 2] - intervals[:, 1]) / (2 * norm.ppf(0.975))) ** 2 + of_parts
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=8)
 @given(st.integers(0, 2**32 - 1), st.integers(3, 12), st.sampled_from([0.0, 0.3, 1.0]))
 def test_figures_are_those_of_statsmodels_on_all_parties(seed, n_parties, between):
@@ -74,6 +75,7 @@ def test_figures_are_those_of_statsmodels_on_all_parties(seed, n_parties, betwee
     assert_allclose(other_way.figures["AUC"], found.figures["AUC"], rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_noise_of_the_party_is_that_of_the_plan_and_of_its_figures_errors():
     """Of many parties that are alike, Q is what chance gives, the noise included; a part of the same rows differs."""
     across = MetaAnalysis(VALIDATION, copies=3.0)
@@ -89,6 +91,7 @@ def test_noise_of_the_party_is_that_of_the_plan_and_of_its_figures_errors():
     assert not np.allclose(found.figures["AUC"][1:], without.figures["AUC"][1:], atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [None, 0.5])
 def test_a_message_draws_as_much_noise_as_all_its_counts_and_epsilon_need(epsilon):
     """The logarithm of observed over expected has the noise of three statistics' counts, and of the epsilon."""
@@ -217,6 +220,7 @@ def test_whether_a_party_has_figures_depends_on_its_predictions_alone(share):
     assert counts == [0, 1]
 
 
+@pytest.mark.slow
 def test_many_parties_with_extreme_figures_fit_into_a_total():
     """Fixed-point numbers end at 2^31, which 300 parties do not reach, whatever their rows."""
     part = EXACT.part(rows_of(2_000_000, 0, slope=0.2, intercept=3.5))

@@ -322,6 +322,7 @@ def test_few_different_predictions_have_their_intercept_and_no_slope(risks):
     assert len(risks) == 1 or "few different ones" in found.cautions[-1]
 
 
+@pytest.mark.slow
 def test_the_intercept_is_as_certain_as_its_interval_says():
     """Over 300 draws of rows and noise, at seven events in a hundred, 95 % of intervals hold."""
     random = np.random.default_rng(3)

@@ -317,6 +317,7 @@ def test_sums_of_a_validation_tell_the_rows_of_an_outcome_no_more_closely(interc
     assert COUNT_NOISE <= noise.min() < 1.2 * COUNT_NOISE
 
 
+@pytest.mark.slow
 def test_a_meta_analysis_tells_rows_no_more_closely():
     """A reader at its best knows a party's noisy counts, from which its figures follow, beside all others."""
     statistics = [STATISTICS["counts"], validation(MODEL), MetaAnalysis(validation(MODEL))]

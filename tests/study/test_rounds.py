@@ -178,6 +178,7 @@ def make_frequent(seed, statistic):
     return make_parties(seed=seed, base=0.5, sizes=(250, 250), is_rate=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", [POISSON, HAZARDS])
 def test_frequent_events_leave_no_bias_though_rows_that_expect_many_count_less(statistic):
     """Of 40 studies with 60 to 80 % of events, the mean is where their scatter lets it be."""
@@ -323,6 +324,7 @@ rows = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     st.lists(rows, min_size=2, max_size=12),
@@ -493,6 +495,7 @@ def test_a_ratio_that_had_not_come_to_rest_may_lie_on_either_side(share, outcome
     assert ["on either side" in each for each in found.cautions] == [True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 2, 3])
 @pytest.mark.parametrize("kind", [PoissonRound, HazardRound])
 def test_few_whole_numbers_may_fill_the_ranges_of_columns_that_go_together(kind, most):

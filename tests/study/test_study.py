@@ -91,6 +91,7 @@ def test_a_level_is_rare_unless_it_clearly_has_ten_rows():
         assert statistic.result(total, n_parties=3, noise=1.5).rare == rare
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", [Counts([AGE, COURSE]), Description([AGE, COURSE], ARM)])
 def test_noise_of_counts_is_as_said(statistic):
     """500 draws: of rows, of levels, of rows with an entry and of rows missing, overall and in groups."""
@@ -556,6 +557,7 @@ def test_intervals_hold_with_the_noise_of_the_total(errors, noise):
     assert 0.91 <= np.mean(held) <= 0.98
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "most"), [(0.1, 1.1), (1.0, 1.3)])
 def test_noise_of_the_totals_is_in_robust_errors_by_itself(width, most):
     """Without residuals the errors are those that noise alone has, as classical errors add them.
@@ -578,6 +580,7 @@ def test_noise_of_the_totals_is_in_robust_errors_by_itself(width, most):
     assert_allclose(of_noise, np.var([each.coefficients for each in found], axis=0), rtol=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{}, {"noise": 0.03}, {"errors": "classical"}, {"errors": "classical", "noise": 0.03}]
 )
@@ -691,6 +694,7 @@ def test_one_person_in_a_cell_of_levels_that_are_otherwise_apart_stays_hidden():
     assert np.mean(far) > 0.7 * 0.8 / 6, "residuals have a deviation of a sixth"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"noise": 0.03}, {"errors": "classical", "noise": 0.03}])
 def test_the_one_person_who_holds_levels_apart_is_not_read_from_the_total(options):
     """By attackers who know all other rows, from the difference of both levels' sums; three parties, one colludes."""

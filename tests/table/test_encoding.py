@@ -91,6 +91,7 @@ def as_stored(draw, column, entries):
     return draw(st.sampled_from(series))
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.data())
 def test_equals_the_naive_matrix(make_project, data):

@@ -26,6 +26,7 @@ def test_claims_cover_every_experiment_and_its_sources():
     assert {value.table for value in published_values()} <= {claim.source for claim in CLAIMS}
 
 
+@pytest.mark.slow
 def test_everything_holds_in_the_papers_world():
     found = verdicts_of(rows_of(the_papers_world()))
     assert {name: verdict.verdict for name, verdict in found.items()} == dict.fromkeys(found, "holds")

@@ -351,6 +351,7 @@ def repository(committed, tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changed", ["datacollab/analyst/_kti.py", "datacollab_experiments/paper/_run.py", "datacollab/__init__.py"]
 )

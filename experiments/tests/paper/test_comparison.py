@@ -66,6 +66,7 @@ def small_forests(monkeypatch):
     shrink_forests(monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_forests")
 @pytest.mark.parametrize(("condition", "make_data"), [(DIGITS, distinct_digits), (DIABETES, diabetes)])
 def test_every_method_is_scored_on_every_trial(condition, make_data):

@@ -48,6 +48,7 @@ def words(world, who, path=""):
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", main)).split())
 
 
+@pytest.mark.slow
 def test_the_overview_says_how_it_stands(world):
     told = words(world, "auditor")
     assert "1 of 2" in told

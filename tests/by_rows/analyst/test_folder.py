@@ -282,6 +282,7 @@ def test_the_log_names_every_step_and_holds_together(both):
     assert [entry["event"] for entry in log.entries()] == ["init", "add", "add", "integrate", "export"]
 
 
+@pytest.mark.slow
 def test_folders_that_somebody_tidied_up_are_made_again(place):
     there = place()
     for name in ("shares", "outbox"):

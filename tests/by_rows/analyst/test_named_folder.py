@@ -197,6 +197,7 @@ def test_means_are_penalised_more(survival):
         make_model("cox", "regression")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The arms differ:datacollab.errors.EffectWarning")
 @pytest.mark.parametrize(("kind", "horizon"), [("effect", None), ("survival-effect", 480.0)])
 def test_an_effect_by_files_is_the_effect_in_memory(tmp_path, kind, horizon):

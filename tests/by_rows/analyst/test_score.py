@@ -31,6 +31,7 @@ def rare(place):
     return send
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("positive", ["high", "low"])
 def test_the_analyst_sees_the_class_that_the_project_seeks(place, positive):
     there = place(task=Task(kind="classification", target="eight", classes=("high", "low"), positive=positive))

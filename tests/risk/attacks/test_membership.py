@@ -67,6 +67,7 @@ def test_groups_count_once():
         membership(members, others, groups=[0, 1, 2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", [0.0, 0.8, 1.5])
 def test_interval_covers_with_thirty_members_in_six_groups(rng, distance):
     """The members of a group are alike; intervals that count each covered seven in ten."""

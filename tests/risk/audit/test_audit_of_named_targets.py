@@ -69,6 +69,7 @@ def test_exact_times_give_rows_away_and_coarse_ones_less():
     assert by_time_alone["auto"] < 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["survival", "effect", "survival-effect"])
 def test_who_knows_a_records_exact_target_finds_its_row(kind):
     """Whatever hides the features: noise, here, in which nobody finds anything by them."""

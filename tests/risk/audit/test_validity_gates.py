@@ -48,6 +48,7 @@ def best(result, metric):
     return max((finding for finding in result.findings if finding.metric == metric), key=lambda one: one.value)
 
 
+@pytest.mark.slow
 def test_rows_shared_as_they_are_are_all_found(digits):
     (X, y), *_ = digits
     party = dc.Party("a", FunctionTransformer()).fit(X, y)
@@ -72,6 +73,7 @@ class _Unrelated(TransformerMixin, BaseEstimator):
         return np.array([np.random.default_rng(seed).normal(size=8) for seed in seeds])
 
 
+@pytest.mark.slow
 def test_a_representation_that_is_unrelated_tells_nothing(digits):
     (X, y), *_ = digits
     party = dc.Party("a", _Unrelated()).fit(X, y)
