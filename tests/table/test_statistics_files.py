@@ -323,6 +323,10 @@ STYLES = [
     ("dta", "%th", 1, "1960h2"),
     ("dta", "%tc", 1_893_456_000_500.0, "2020-01-01T00:00:00.500000"),
     ("dta", "%tcHH:MM:SS", 3_723_000.0, "01:02:03"),
+    ("dta", "%tcHH:MM", 1_893_456_060_000.0, "2020-01-01T00:01:00"),
+    ("dta", "%tC", 1_479_596_223_000.0, "2006-11-19T22:56:40"),
+    ("dta", "%tC", 1_798_848_027_000.0, "2017-01-01"),
+    ("dta", "%tC", -1000.0, "1959-12-31T23:59:59"),
     ("dta", "%9.0g", 21915, 21915),
     ("sav", "MOYR8", 13_797_216_000.0, "2020-01-01"),
     ("sav", "QYR6", 13_797_216_000.0, "2020-01-01"),
@@ -334,6 +338,14 @@ STYLES = [
     ("xpt", "MMDDYY10", 21915.0, "2020-01-01"),
     ("xpt", "E8601DT", 3.0, "1960-01-01T00:00:03"),
     ("xpt", "MMSS", 63.0, "00:01:03"),
+    ("xpt", "NLTIME", 63.0, "00:01:03"),
+    ("xpt", "TOD", 63.0, "00:01:03"),
+    ("xpt", "TOD", 86_463.0, "1960-01-02T00:01:03"),
+    ("xpt", "EURDFDT", 3.0, "1960-01-01T00:00:03"),
+    ("xpt", "DEUDFDD", 21915.0, "2020-01-01"),
+    ("xpt", "PDJULG", 21915.0, "2020-01-01"),
+    ("xpt", "YYWEEKU", 21915.0, "2020-01-01"),
+    ("xpt", "NENGO", 21915.0, "2020-01-01"),
     ("xpt", "BEST12", 21915.0, 21915),
 ]
 
@@ -348,10 +360,47 @@ def test_dates_are_dates_whatever_a_program_shows_of_them(tmp_path, suffix, styl
 
 
 def test_a_business_calendar_and_a_date_after_9999_are_refused(tmp_path):
-    for style, words in (("%tbnyse", "business calendar"), ("%td", "beyond the year 9999")):
+    no_dates = [("%tbnyse", 9e6, "business calendar")]
+    no_dates += [("%td", number, "outside the years 1 to 9999") for number in (9e6, -9e6)]
+    only_y = Schema(columns=(Column(name="y", kind="number", minimum=0, maximum=9),))
+    for style, number, words in no_dates:
         path = tmp_path / "t.dta"
-        pyreadstat.write_dta(pd.DataFrame({"x": [9e6], "y": [1.0]}), path, variable_format={"x": style})
+        pyreadstat.write_dta(pd.DataFrame({"x": [number], "y": [1.0]}), path, variable_format={"x": style})
         assert words in refusal(path, "TABLE_UNREADABLE")
+        # A project that does without the column is not stopped by it.
+        assert understood(path, schema=only_y)[0]["y"].tolist() == [1.0]
+
+
+def test_texts_with_labels_for_some_are_not_called_numbers(tmp_path):
+    rows = frame({"sex": ["f", "m", "x"]})
+    pyreadstat.write_sav(rows, path := tmp_path / "t.sav", variable_value_labels={"sex": {"f": "female"}})
+    assert "'sex' has texts, and labels for some: f = female" in understood(path)[1]
+
+
+def test_labels_in_a_catalog_of_sas_are_said_not_to_be_read(tmp_path):
+    path = tmp_path / "t.sas7bdat"
+    path.write_bytes(gzip.decompress(base64.b85decode(FILES["sas7bdat"])))
+    assert "are not read" not in understood(path)[1]
+    (tmp_path / "formats.sas7bcat").touch()
+    assert "labels in formats.sas7bcat are not read" in understood(path)[1]
+
+
+@pytest.mark.parametrize("version", [5, 8])
+def test_a_transport_file_that_was_cut_off_or_holds_two_tables_is_refused(tmp_path, version):
+    """It has no end: the reader takes what is left for all, and the header of another table for rows."""
+    table = pd.DataFrame({"id": [f"P{row}" for row in range(99)], "x": np.arange(99) / 8})
+    pyreadstat.write_xport(table, path := tmp_path / "t.xpt", file_format_version=version)
+    assert len(understood(path)[0]) == 99
+    data = path.read_bytes()
+    for n_bytes in (len(data) - 1, len(data) - 80, len(data) - 800):
+        path.write_bytes(data[:n_bytes])
+        assert "was cut off" in refusal(path, "TABLE_UNREADABLE")
+    path.write_bytes(data + data[240:])
+    assert "has 2 tables: 'DATASET', 'DATASET'" in refusal(path, "TABLE_AMBIGUOUS")
+    # The same letters may be an entry.
+    table["id"] = ["HEADER RECORD*******MEMBER"] * 99
+    pyreadstat.write_xport(table, path, file_format_version=version)
+    assert len(understood(path)[0]) == 99
 
 
 def weighted_sav(path, place):

@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from html import escape
 from numbers import Integral, Real
 from pathlib import Path
@@ -240,7 +240,17 @@ def cell_text(entry: Any, *, exact: float = 1e15) -> str:
         return repr(entry)
     if isinstance(entry, datetime) and entry.time() == time():
         return entry.date().isoformat()
+    if isinstance(entry, timedelta):
+        return clock_text(entry)
     return entry.isoformat() if isinstance(entry, date | time) else str(entry)
+
+
+def clock_text(elapsed: timedelta) -> str:
+    """Return a duration in hours, minutes and seconds, as a time of day is written."""
+    minutes, seconds = divmod(abs(elapsed), timedelta(minutes=1))
+    fraction = f".{seconds.microseconds:06d}" if seconds.microseconds else ""
+    sign = "-" if elapsed < timedelta() else ""
+    return f"{sign}{minutes // 60:02d}:{minutes % 60:02d}:{seconds.seconds:02d}{fraction}"
 
 
 _WRITTEN_PARTS = tomllib.loads(Path(__file__).with_name("workbook.toml").read_text(encoding="utf-8"))
