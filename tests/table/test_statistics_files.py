@@ -107,8 +107,11 @@ def open_document(path, rows, *, cell="", row=""):
         )
 
 
-def binary_workbook(path, rows):
-    """Write numbers and texts as Excel's binary workbook (MS-XLSB), of the records that a reader needs."""
+def binary_workbook(path, rows, *, merged=None, chart=False):
+    """Write numbers and texts as Excel's binary workbook (MS-XLSB), of the records that a reader needs.
+
+    It may have merged cells in the first column of these first and last rows, and a sheet that is a chart.
+    """
 
     def record(kind, data=b""):
         size = b""
@@ -130,15 +133,28 @@ def binary_workbook(path, rows):
             head = struct.pack("<II", place, 0)
             is_text = isinstance(entry, str)
             sheet += record(6, head + words(entry)) if is_text else record(5, head + struct.pack("<d", entry))
-    sheet += record(0x0192) + record(0x0182)
+    sheet += record(0x0192)
+    if merged:
+        sheet += record(0x01B1, struct.pack("<I", 1)) + record(0x01B0, struct.pack("<IIII", *merged, 0, 0))
+        sheet += record(0x01B2)
+    sheet += record(0x0182)
     book = record(0x0183) + record(0x018F) + record(0x019C, struct.pack("<II", 0, 1) + words("rId1") + words("a"))
+    if chart:
+        book += record(0x019C, struct.pack("<II", 0, 2) + words("rId2") + words("b"))
     book += record(0x0190) + record(0x0184)
     space = "http://schemas.openxmlformats.org/package/2006/relationships"
     kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     link = '<Relationships xmlns="{}"><Relationship Id="rId1" Type="{}/{}" Target="{}"/></Relationships>'
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("_rels/.rels", link.format(space, kind, "officeDocument", "xl/workbook.bin"))
-        packed.writestr("xl/_rels/workbook.bin.rels", link.format(space, kind, "worksheet", "worksheets/sheet1.bin"))
+        links = link.format(space, kind, "worksheet", "worksheets/sheet1.bin")
+        if chart:
+            second = (
+                f'<Relationship Id="rId2" Type="{kind}/chartsheet" Target="chartsheets/sheet1.bin"/></Relationships>'
+            )
+            links = links.replace("</Relationships>", second)
+            packed.writestr("xl/chartsheets/sheet1.bin", record(0x0181) + record(0x0182))
+        packed.writestr("xl/_rels/workbook.bin.rels", links)
         packed.writestr("xl/workbook.bin", book)
         packed.writestr("xl/worksheets/sheet1.bin", sheet)
 
@@ -252,6 +268,63 @@ def test_a_binary_workbook_is_read_as_its_csv(tmp_path):
     table, line = understood(path)
     assert plain(table) == {"id": ["001", "002"], "age": [64.5, 3.0]}
     assert "Excel workbook" in line
+
+
+CELLS = {0: {0: "title"}, 1: {0: "id", 1: "age", 2: "n"}, 2: {0: "001", 1: 64.5, 2: 1.0}, 3: {1: 3.0, 2: 2.0}}
+
+
+def test_merged_cells_are_asked_about_in_all_workbooks(tmp_path):
+    """A reader gives the first of the merged cells an entry, and the others gaps."""
+    binary_workbook(path := tmp_path / "t.xlsb", CELLS, merged=(0, 0))
+    assert list(understood(path)[0]) == ["id", "age", "n"]
+    for merged in ((1, 1), (2, 3)):
+        binary_workbook(path, CELLS, merged=merged)
+        assert "merged cells in the table" in refusal(path, "TABLE_AMBIGUOUS")
+    for kind in ("columns", "rows"):
+        rows = [["id", "age", "n"], ["001", 64.5, 1], ["", 3.0, 2]]
+        open_document(path := tmp_path / "t.ods", rows, cell=f'table:number-{kind}-spanned="1"')
+        assert plain(understood(path)[0])["id"] == ["001", None]
+        open_document(path, rows, cell=f'table:number-{kind}-spanned="2"')
+        assert "merged cells in the table" in refusal(path, "TABLE_AMBIGUOUS")
+        # Above the table they are a title.
+        open_document(path, [["title", "", ""], *rows], cell=f'table:number-{kind}-spanned="2"')
+        assert "header in line 2" in understood(path)[1]
+
+
+def test_a_chart_in_a_workbook_is_no_table(tmp_path):
+    binary_workbook(path := tmp_path / "t.xlsb", CELLS, chart=True)
+    assert plain(understood(path)[0])["age"] == [64.5, 3.0]
+
+
+def test_durations_are_written_alike_from_all_files(tmp_path):
+    rows = [["t"], [datetime.timedelta(hours=30, minutes=5)], [datetime.time(1, 2, 3)]]
+    book = openpyxl.Workbook()
+    for each in rows:
+        book.active.append(each)
+    book.save(tmp_path / "t.xlsx")
+    pyreadstat.write_sav(pd.DataFrame({"t": [108_300.0, 3723.0]}), tmp_path / "t.sav", variable_format={"t": "TIME8"})
+    open_document(tmp_path / "t.ods", [["t"], ["PT30H05M00S"], ["01:02:03"]])
+    for suffix in ("xlsx", "sav", "ods"):
+        assert understood(tmp_path / f"t.{suffix}")[0]["t"].tolist() == ["30:05:00", "01:02:03"]
+
+
+LOCKED = {
+    "xlsx": "EncryptedPackage".encode("utf-16-le"),
+    "xls": bytes.fromhex("09081000" + "00" * 16 + "2f00"),
+}
+
+
+@pytest.mark.parametrize("suffix", ["xlsx", "xls", "ods"])
+def test_a_workbook_under_a_password_is_said_to_be_one(tmp_path, suffix):
+    """Excel packs it into a file of its older kind; an old workbook and an OpenDocument table say so in themselves."""
+    path = tmp_path / f"t.{suffix}"
+    if suffix == "ods":
+        open_document(path, [["a"], [1]])
+        with zipfile.ZipFile(path, "a") as packed, pytest.warns(UserWarning, match="Duplicate name"):
+            packed.writestr("META-INF/manifest.xml", "<manifest:encryption-data/>")
+    else:
+        path.write_bytes(b"\xd0\xcf\x11\xe0" + bytes(508) + LOCKED[suffix])
+    assert "is protected by a password" in refusal(path, "TABLE_UNREADABLE")
 
 
 def test_codes_of_which_all_have_labels_are_categories_and_others_stay_numbers(tmp_path):

@@ -95,7 +95,7 @@ class TextRows:
 def read_statistics(path: Path, known: Collection[str] | None = None) -> TextRows:
     """Return the table of a file of SPSS, Stata or SAS as text, read in parts of bounded size.
 
-    A date that cannot be told is refused in the `known` columns; None are all.
+    A date out of reach is refused in the `known` columns; None means all.
 
     Raises
     ------
