@@ -291,6 +291,32 @@ def test_merged_cells_are_asked_about_in_all_workbooks(tmp_path):
         assert "header in line 2" in understood(path)[1]
 
 
+def test_formulas_errors_and_hidden_rows_of_an_open_document_are_told_of(tmp_path):
+    """A formula that no program has computed has no type, and would be a gap."""
+    path = tmp_path / "t.ods"
+    rows = [["a", "b"], [1, 2], [3, 4]]
+    cases = {
+        'table:formula="of:=1+1" ': "formulas without results",
+        'office:value-type="string" calcext:value-type="error" ': "with an error count as empty",
+        "": "hidden rows or columns are read",
+    }
+    for cell, words in cases.items():
+        open_document(path, rows, row="" if cell else 'table:visibility="filter"')
+        with zipfile.ZipFile(path) as packed:
+            contents = {name: packed.read(name) for name in packed.namelist()}
+        typed = b'<table:table-cell office:value-type="float" office:value="1" ><text:p>1</text:p>'
+        assert contents["content.xml"].count(typed) == 1
+        made = contents["content.xml"].replace(typed, f"<table:table-cell {cell}>".encode() if cell else typed)
+        contents["content.xml"] = made.replace(b" xmlns:", b' xmlns:calcext="urn:calcext" xmlns:', 1)
+        with zipfile.ZipFile(path, "w") as packed:
+            for name, content in contents.items():
+                packed.writestr(name, content)
+        if words.startswith("formulas"):
+            assert words in refusal(path, "TABLE_UNREADABLE")
+        else:
+            assert words in understood(path)[1]
+
+
 def test_a_chart_in_a_workbook_is_no_table(tmp_path):
     binary_workbook(path := tmp_path / "t.xlsb", CELLS, chart=True)
     assert plain(understood(path)[0])["age"] == [64.5, 3.0]

@@ -35,15 +35,20 @@ _PLACE = re.compile(rb"""\br\s*=\s*["']([A-Za-z]{1,3})(\d{1,7})["']""")
 _NOT_COMPUTED = re.compile(
     rb"""<c\s(?![^>]*\bt=["']str)[^>]*><f(?:\s[^>]*)?(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>"""
 )
-_ERROR = re.compile(rb"""<(?:\w+:)?c\s[^>]*\bt=["']e["']""")
-_HIDDEN = re.compile(rb"""<(?:\w+:)?(?:row|col)\s[^>]*\bhidden=["'](?:1|true)["']""")
+_ERROR = re.compile(rb"""<(?:\w+:)?c\s[^>]*\bt=["']e["']|<table:table-cell\s[^>]*\bcalcext:value-type=["']error["']""")
+_HIDDEN = re.compile(
+    rb"""<(?:\w+:)?(?:row|col)\s[^>]*\bhidden=["'](?:1|true)["']"""
+    rb"""|<table:table-(?:row|column)\s[^>]*\bvisibility=["'](?:collapse|filter)["']"""
+)
 _VALUE = re.compile(rb"<(?:\w+:)?v>(\d{1,9})</")
 _STRING = re.compile(rb"<(?:\w+:)?si[\s>/]")
 _OLD = b"\xd0\xcf\x11\xe0"
 """The first bytes of an Excel file before 2007, which is no archive; its sheets have 65,536 rows and 256 columns."""
 _LOCKED = re.compile(re.escape("EncryptedPackage".encode("utf-16-le")) + rb"|\x09\x08\x10\x00.{16}\x2f\x00", re.DOTALL)
 """An encrypted workbook has a part of this name, and an old one a record 2f behind its first (MS-XLS, 2.4.117)."""
+_NO_RESULTS = "has formulas without results. Open it in Excel or LibreOffice and save it."
 _PASSWORD = "is protected by a password. Open it in Excel or LibreOffice, and save it without one."
+_OPEN_NOT_COMPUTED = re.compile(rb"<table:table-cell\s(?![^>]*value-type)[^>]*\btable:formula=")
 _OPEN_ROW = re.compile(rb"<table:table-row[\s>].*?(?=<table:table-row[\s>]|</table:table>)", re.DOTALL)
 _OPEN_CELL = re.compile(rb"<table:(?:covered-)?table-cell\b([^>]*)>")
 _OPEN_ROWS = re.compile(rb"""number-rows-repeated=["'](\d{1,9})""")
@@ -143,6 +148,8 @@ def _pack_again(path: Path, check: Callable[[int], None]) -> tuple[bytes, list[s
     for name, content in contents.items():
         if name == "content.xml":
             check(n_unpacked + _CELL_BYTES * _open_cells(content))
+            if _OPEN_NOT_COMPUTED.search(content):
+                raise unreadable(path, _NO_RESULTS)
         elif name.endswith(".bin") and "sheet" in name:
             check(n_unpacked + _CELL_BYTES * _binary_cells(content))
     # The shared texts are the member with most of them, whatever its name.
@@ -157,6 +164,7 @@ def _pack_again(path: Path, check: Callable[[int], None]) -> tuple[bytes, list[s
         for name, content in contents.items():
             stored.writestr(name, content)
     remarks = []
+    sheets.append(contents.get("content.xml", b""))
     if any(map(_ERROR.search, sheets)):
         remarks.append("cells with an error count as empty")
     if any(map(_HIDDEN.search, sheets)):
@@ -192,7 +200,7 @@ def _grid_bytes(path: Path, content: bytes, lengths: NDArray[Any]) -> int:
     if sum(1 for _ in _CELL.finditer(content)) > len(places):
         raise unreadable(path, "has cells without a place. Save it again with Excel or LibreOffice.")
     if _NOT_COMPUTED.search(content):
-        raise unreadable(path, "has formulas without results. Open it in Excel or LibreOffice and save it.")
+        raise unreadable(path, _NO_RESULTS)
     n_columns = max((_column_number(each) for each in {letters for letters, _ in places}), default=0)
     n_rows = max((int(row) for _, row in places), default=0)
     # A short text may be used a million times, and each use is a copy.
