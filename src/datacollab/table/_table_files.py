@@ -16,6 +16,7 @@ from ..errors import ExchangeError
 from ._arrow_frames import NAMELESS_INDEX, is_stream, stream_frames, to_frame
 from ._column import Schema
 from ._databases import DATABASES, Query, needs_query, query_frames
+from ._exports import tell_concepts
 from ._limits import check_memory, check_size, unreadable
 from ._statistics import STATISTICS
 from ._text import text_frames
@@ -194,6 +195,7 @@ def _arrow_batches(path: Path, kind: str, batch_rows: int, schema: Schema | None
             if n_indices:
                 line = f"{len(names) - n_indices} columns; {kind}; an index without a name is left out"
                 notice(f"{path.name}: {line}", is_plain=False)
+            tell_concepts(path.name, names, schema)
             taken = 0
             is_empty = True
             for batch in opened.batches:
