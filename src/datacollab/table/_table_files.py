@@ -253,7 +253,7 @@ def _without_points(batch: Any, kept: Collection[str]) -> Any:
 
 
 def _show_whole(entry: Any) -> Any:
-    return int(entry) if isinstance(entry, Real) and float(entry).is_integer() else entry
+    return int(float(entry)) if isinstance(entry, Real) and float(entry).is_integer() else entry
 
 
 def _unreadable_arrow(path: Path, error: BaseException) -> ExchangeError:
