@@ -1,13 +1,20 @@
 """Shapes of research exports: several rows a person, forms nobody began, concept 0, codes as numbers, marks of gaps."""
 
+import contextlib
 import json
+import sqlite3
 
+import duckdb
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from datacollab._frames import MISSING
 from datacollab._notices import notices_to
 from datacollab.errors import ExchangeError
-from datacollab.table import Column, Schema, read_table, table_batches
+from datacollab.table import Column, Query, Schema, as_numbers, label_codes, read_table, table_batches
 
 GAP = None
 
@@ -107,6 +114,63 @@ def test_concept_0_is_a_gap_and_concepts_are_codes(write):
     levels = ("0", "8507", "8532")
     schema = Schema(columns=(Column(name="gender_concept_id", kind="category", categories=levels),))
     assert understood(write(contents), schema=schema)[0]["gender_concept_id"] == ["8507", "0", "8532"]
+
+
+def concepts_in(tmp_path, kind, dtype):
+    """Return a source with OMOP's table of persons; `kind` is a file, a stream or a database."""
+    table = pa.table(
+        {
+            "person_id": pa.array([1, 2, 3, 4]),
+            "gender_concept_id": pa.array([8507, 0, 8532, None]).cast(dtype),
+            "n": pa.array([1, 0, 2, 0]),
+        }
+    )
+    if kind == "parquet":
+        pq.write_table(table, tmp_path / "t.parquet")
+    elif kind == "arrow":
+        with pa.ipc.new_file(tmp_path / "t.arrow", table.schema) as file:
+            file.write_table(table)
+    elif kind == "stream":
+        return table.to_reader()
+    elif kind == "sqlite":
+        with contextlib.closing(sqlite3.connect(tmp_path / "t.sqlite")) as database:
+            database.execute("CREATE TABLE person (person_id, gender_concept_id, n)")
+            database.executemany(
+                "INSERT INTO person VALUES (?, ?, ?)", [tuple(row.values()) for row in table.to_pylist()]
+            )
+            database.commit()
+        return Query(tmp_path / "t.sqlite", "SELECT * FROM person")
+    else:
+        with contextlib.closing(duckdb.connect(str(tmp_path / "t.duckdb"))) as database:
+            database.register("rows", table)
+            database.sql("CREATE TABLE person AS SELECT * FROM rows")
+        return Query(tmp_path / "t.duckdb", "SELECT * FROM person")
+    return tmp_path / f"t.{kind}"
+
+
+@pytest.mark.parametrize("dtype", [pa.int64(), pa.float64(), pa.string()], ids=str)
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "stream", "sqlite", "duckdb"])
+def test_concept_0_is_a_gap_and_concepts_are_codes_without_text_as_well(tmp_path, kind, dtype):
+    lines = []
+    with notices_to(lambda line, is_plain: lines.append(line)):
+        table = read_table(concepts_in(tmp_path, kind, dtype))
+    codes = ["8507", GAP, "8532", GAP]
+    assert plain(table) == {"person_id": [1, 2, 3, 4], "gender_concept_id": codes, "n": [1, 0, 2, 0]}
+    (line,) = lines
+    assert "concept 0 (none matches) counts as a gap in 'gender_concept_id'" in line
+    for levels, expected in ((("8507", "8532"), MISSING), (("0", "8507", "8532"), 0)):
+        column = Column(name="gender_concept_id", kind="category", categories=levels)
+        (tmp_path / str(len(levels))).mkdir()
+        source = concepts_in(tmp_path / str(len(levels)), kind, dtype)
+        found = label_codes(read_table(source, schema=Schema(columns=(column,)))["gender_concept_id"], levels)
+        assert found[[1, 3]].tolist() == [expected, MISSING]
+        assert min(found[[0, 2]]) >= 0
+    column = Column(name="gender_concept_id", kind="number", minimum=1, maximum=9999, missing="fill", fill=1)
+    (tmp_path / "number").mkdir()
+    source = concepts_in(tmp_path / "number", kind, dtype if dtype != pa.string() else pa.int64())
+    found = read_table(source, schema=Schema(columns=(column,)))["gender_concept_id"]
+    assert as_numbers(found)[[0, 2]].tolist() == [8507, 8532]
+    assert np.isnan(as_numbers(found)[[1, 3]]).all()
 
 
 MARKED = {

@@ -107,8 +107,11 @@ def open_document(path, rows, *, cell="", row=""):
         )
 
 
-def binary_workbook(path, rows):
-    """Write numbers and texts as Excel's binary workbook (MS-XLSB), of the records that a reader needs."""
+def binary_workbook(path, rows, *, merged=None, chart=False):
+    """Write numbers and texts as Excel's binary workbook (MS-XLSB), of the records that a reader needs.
+
+    It may have merged cells in the first column of these first and last rows, and a sheet that is a chart.
+    """
 
     def record(kind, data=b""):
         size = b""
@@ -130,15 +133,28 @@ def binary_workbook(path, rows):
             head = struct.pack("<II", place, 0)
             is_text = isinstance(entry, str)
             sheet += record(6, head + words(entry)) if is_text else record(5, head + struct.pack("<d", entry))
-    sheet += record(0x0192) + record(0x0182)
+    sheet += record(0x0192)
+    if merged:
+        sheet += record(0x01B1, struct.pack("<I", 1)) + record(0x01B0, struct.pack("<IIII", *merged, 0, 0))
+        sheet += record(0x01B2)
+    sheet += record(0x0182)
     book = record(0x0183) + record(0x018F) + record(0x019C, struct.pack("<II", 0, 1) + words("rId1") + words("a"))
+    if chart:
+        book += record(0x019C, struct.pack("<II", 0, 2) + words("rId2") + words("b"))
     book += record(0x0190) + record(0x0184)
     space = "http://schemas.openxmlformats.org/package/2006/relationships"
     kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     link = '<Relationships xmlns="{}"><Relationship Id="rId1" Type="{}/{}" Target="{}"/></Relationships>'
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("_rels/.rels", link.format(space, kind, "officeDocument", "xl/workbook.bin"))
-        packed.writestr("xl/_rels/workbook.bin.rels", link.format(space, kind, "worksheet", "worksheets/sheet1.bin"))
+        links = link.format(space, kind, "worksheet", "worksheets/sheet1.bin")
+        if chart:
+            second = (
+                f'<Relationship Id="rId2" Type="{kind}/chartsheet" Target="chartsheets/sheet1.bin"/></Relationships>'
+            )
+            links = links.replace("</Relationships>", second)
+            packed.writestr("xl/chartsheets/sheet1.bin", record(0x0181) + record(0x0182))
+        packed.writestr("xl/_rels/workbook.bin.rels", links)
         packed.writestr("xl/workbook.bin", book)
         packed.writestr("xl/worksheets/sheet1.bin", sheet)
 
@@ -254,6 +270,89 @@ def test_a_binary_workbook_is_read_as_its_csv(tmp_path):
     assert "Excel workbook" in line
 
 
+CELLS = {0: {0: "title"}, 1: {0: "id", 1: "age", 2: "n"}, 2: {0: "001", 1: 64.5, 2: 1.0}, 3: {1: 3.0, 2: 2.0}}
+
+
+def test_merged_cells_are_asked_about_in_all_workbooks(tmp_path):
+    """A reader gives the first of the merged cells an entry, and the others gaps."""
+    binary_workbook(path := tmp_path / "t.xlsb", CELLS, merged=(0, 0))
+    assert list(understood(path)[0]) == ["id", "age", "n"]
+    for merged in ((1, 1), (2, 3)):
+        binary_workbook(path, CELLS, merged=merged)
+        assert "merged cells in the table" in refusal(path, "TABLE_AMBIGUOUS")
+    for kind in ("columns", "rows"):
+        rows = [["id", "age", "n"], ["001", 64.5, 1], ["", 3.0, 2]]
+        open_document(path := tmp_path / "t.ods", rows, cell=f'table:number-{kind}-spanned="1"')
+        assert plain(understood(path)[0])["id"] == ["001", None]
+        open_document(path, rows, cell=f'table:number-{kind}-spanned="2"')
+        assert "merged cells in the table" in refusal(path, "TABLE_AMBIGUOUS")
+        # Above the table they are a title.
+        open_document(path, [["title", "", ""], *rows], cell=f'table:number-{kind}-spanned="2"')
+        assert "header in line 2" in understood(path)[1]
+
+
+def test_formulas_errors_and_hidden_rows_of_an_open_document_are_told_of(tmp_path):
+    """A formula that no program has computed has no type, and would be a gap."""
+    path = tmp_path / "t.ods"
+    rows = [["a", "b"], [1, 2], [3, 4]]
+    cases = {
+        'table:formula="of:=1+1" ': "formulas without results",
+        'office:value-type="string" calcext:value-type="error" ': "with an error count as empty",
+        "": "hidden rows or columns are read",
+    }
+    for cell, words in cases.items():
+        open_document(path, rows, row="" if cell else 'table:visibility="filter"')
+        with zipfile.ZipFile(path) as packed:
+            contents = {name: packed.read(name) for name in packed.namelist()}
+        typed = b'<table:table-cell office:value-type="float" office:value="1" ><text:p>1</text:p>'
+        assert contents["content.xml"].count(typed) == 1
+        made = contents["content.xml"].replace(typed, f"<table:table-cell {cell}>".encode() if cell else typed)
+        contents["content.xml"] = made.replace(b" xmlns:", b' xmlns:calcext="urn:calcext" xmlns:', 1)
+        with zipfile.ZipFile(path, "w") as packed:
+            for name, content in contents.items():
+                packed.writestr(name, content)
+        if words.startswith("formulas"):
+            assert words in refusal(path, "TABLE_UNREADABLE")
+        else:
+            assert words in understood(path)[1]
+
+
+def test_a_chart_in_a_workbook_is_no_table(tmp_path):
+    binary_workbook(path := tmp_path / "t.xlsb", CELLS, chart=True)
+    assert plain(understood(path)[0])["age"] == [64.5, 3.0]
+
+
+def test_durations_are_written_alike_from_all_files(tmp_path):
+    rows = [["t"], [datetime.timedelta(hours=30, minutes=5)], [datetime.time(1, 2, 3)]]
+    book = openpyxl.Workbook()
+    for each in rows:
+        book.active.append(each)
+    book.save(tmp_path / "t.xlsx")
+    pyreadstat.write_sav(pd.DataFrame({"t": [108_300.0, 3723.0]}), tmp_path / "t.sav", variable_format={"t": "TIME8"})
+    open_document(tmp_path / "t.ods", [["t"], ["PT30H05M00S"], ["01:02:03"]])
+    for suffix in ("xlsx", "sav", "ods"):
+        assert understood(tmp_path / f"t.{suffix}")[0]["t"].tolist() == ["30:05:00", "01:02:03"]
+
+
+LOCKED = {
+    "xlsx": "EncryptedPackage".encode("utf-16-le"),
+    "xls": bytes.fromhex("09081000" + "00" * 16 + "2f00"),
+}
+
+
+@pytest.mark.parametrize("suffix", ["xlsx", "xls", "ods"])
+def test_a_workbook_under_a_password_is_said_to_be_one(tmp_path, suffix):
+    """Excel packs it into a file of its older kind; an old workbook and an OpenDocument table say so in themselves."""
+    path = tmp_path / f"t.{suffix}"
+    if suffix == "ods":
+        open_document(path, [["a"], [1]])
+        with zipfile.ZipFile(path, "a") as packed, pytest.warns(UserWarning, match="Duplicate name"):
+            packed.writestr("META-INF/manifest.xml", "<manifest:encryption-data/>")
+    else:
+        path.write_bytes(b"\xd0\xcf\x11\xe0" + bytes(508) + LOCKED[suffix])
+    assert "is protected by a password" in refusal(path, "TABLE_UNREADABLE")
+
+
 def test_codes_of_which_all_have_labels_are_categories_and_others_stay_numbers(tmp_path):
     labels = {"sex": {1: "female", 2: "male", 9: "unknown"}, "n": {0: "none", 98: "refused"}}
     for suffix in ("sav", "zsav", "dta"):
@@ -323,6 +422,10 @@ STYLES = [
     ("dta", "%th", 1, "1960h2"),
     ("dta", "%tc", 1_893_456_000_500.0, "2020-01-01T00:00:00.500000"),
     ("dta", "%tcHH:MM:SS", 3_723_000.0, "01:02:03"),
+    ("dta", "%tcHH:MM", 1_893_456_060_000.0, "2020-01-01T00:01:00"),
+    ("dta", "%tC", 1_479_596_223_000.0, "2006-11-19T22:56:40"),
+    ("dta", "%tC", 1_798_848_027_000.0, "2017-01-01"),
+    ("dta", "%tC", -1000.0, "1959-12-31T23:59:59"),
     ("dta", "%9.0g", 21915, 21915),
     ("sav", "MOYR8", 13_797_216_000.0, "2020-01-01"),
     ("sav", "QYR6", 13_797_216_000.0, "2020-01-01"),
@@ -334,6 +437,14 @@ STYLES = [
     ("xpt", "MMDDYY10", 21915.0, "2020-01-01"),
     ("xpt", "E8601DT", 3.0, "1960-01-01T00:00:03"),
     ("xpt", "MMSS", 63.0, "00:01:03"),
+    ("xpt", "NLTIME", 63.0, "00:01:03"),
+    ("xpt", "TOD", 63.0, "00:01:03"),
+    ("xpt", "TOD", 86_463.0, "1960-01-02T00:01:03"),
+    ("xpt", "EURDFDT", 3.0, "1960-01-01T00:00:03"),
+    ("xpt", "DEUDFDD", 21915.0, "2020-01-01"),
+    ("xpt", "PDJULG", 21915.0, "2020-01-01"),
+    ("xpt", "YYWEEKU", 21915.0, "2020-01-01"),
+    ("xpt", "NENGO", 21915.0, "2020-01-01"),
     ("xpt", "BEST12", 21915.0, 21915),
 ]
 
@@ -348,10 +459,47 @@ def test_dates_are_dates_whatever_a_program_shows_of_them(tmp_path, suffix, styl
 
 
 def test_a_business_calendar_and_a_date_after_9999_are_refused(tmp_path):
-    for style, words in (("%tbnyse", "business calendar"), ("%td", "beyond the year 9999")):
+    no_dates = [("%tbnyse", 9e6, "business calendar")]
+    no_dates += [("%td", number, "outside the years 1 to 9999") for number in (9e6, -9e6)]
+    only_y = Schema(columns=(Column(name="y", kind="number", minimum=0, maximum=9),))
+    for style, number, words in no_dates:
         path = tmp_path / "t.dta"
-        pyreadstat.write_dta(pd.DataFrame({"x": [9e6], "y": [1.0]}), path, variable_format={"x": style})
+        pyreadstat.write_dta(pd.DataFrame({"x": [number], "y": [1.0]}), path, variable_format={"x": style})
         assert words in refusal(path, "TABLE_UNREADABLE")
+        # A project that does without the column is not stopped by it.
+        assert understood(path, schema=only_y)[0]["y"].tolist() == [1.0]
+
+
+def test_texts_with_labels_for_some_are_not_called_numbers(tmp_path):
+    rows = frame({"sex": ["f", "m", "x"]})
+    pyreadstat.write_sav(rows, path := tmp_path / "t.sav", variable_value_labels={"sex": {"f": "female"}})
+    assert "'sex' has texts, and labels for some: f = female" in understood(path)[1]
+
+
+def test_labels_in_a_catalog_of_sas_are_said_not_to_be_read(tmp_path):
+    path = tmp_path / "t.sas7bdat"
+    path.write_bytes(gzip.decompress(base64.b85decode(FILES["sas7bdat"])))
+    assert "are not read" not in understood(path)[1]
+    (tmp_path / "formats.sas7bcat").touch()
+    assert "labels in formats.sas7bcat are not read" in understood(path)[1]
+
+
+@pytest.mark.parametrize("version", [5, 8])
+def test_a_transport_file_that_was_cut_off_or_holds_two_tables_is_refused(tmp_path, version):
+    """It has no end: the reader takes what is left for all, and the header of another table for rows."""
+    table = pd.DataFrame({"id": [f"P{row}" for row in range(99)], "x": np.arange(99) / 8})
+    pyreadstat.write_xport(table, path := tmp_path / "t.xpt", file_format_version=version)
+    assert len(understood(path)[0]) == 99
+    data = path.read_bytes()
+    for n_bytes in (len(data) - 1, len(data) - 80, len(data) - 800):
+        path.write_bytes(data[:n_bytes])
+        assert "was cut off" in refusal(path, "TABLE_UNREADABLE")
+    path.write_bytes(data + data[240:])
+    assert "has 2 tables: 'DATASET', 'DATASET'" in refusal(path, "TABLE_AMBIGUOUS")
+    # The same letters may be an entry.
+    table["id"] = ["HEADER RECORD*******MEMBER"] * 99
+    pyreadstat.write_xport(table, path, file_format_version=version)
+    assert len(understood(path)[0]) == 99
 
 
 def weighted_sav(path, place):

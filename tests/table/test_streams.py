@@ -57,6 +57,7 @@ SOURCES = {
     "polars": lambda: pl.from_arrow(ROWS),
     "polars, categorical": lambda: pl.from_arrow(ROWS).with_columns(pl.col("long").cast(pl.Categorical)),
     "DuckDB": relation,
+    "Ibis": lambda: pytest.importorskip("ibis", reason="ibis-framework is not installed").memtable(ROWS),
     "string views": lambda: ROWS.set_column(6, "long", ROWS["long"].cast(pa.string_view())),
 }
 

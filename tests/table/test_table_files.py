@@ -444,6 +444,15 @@ def test_what_the_project_does_not_name_is_carried_as_it_is(project, tmp_path, k
         assert found.column("visit").to_pylist() == column[:n_rows].to_pylist()
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "Float64"])
+def test_kept_whole_numbers_beside_gaps_have_no_point_in_a_csv_file(tmp_path, dtype):
+    table = pd.DataFrame({"pid": pd.Series([60, None, 7.5, -0.0], dtype=dtype), "p": [0.5, 1.0, 0.25, 0.0]})
+    table.attrs["kept"] = ["pid"]
+    write_table(path := tmp_path / "t.csv", [table, table])
+    rows = "60,0.5\n,1.0\n7.5,0.25\n0,0.0\n"
+    assert path.read_text() == "pid,p\n" + 2 * rows
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
 def test_lists_where_the_project_has_an_entry_are_refused(project, table, tmp_path, suffix):
     path = tmp_path / f"t.{suffix}"

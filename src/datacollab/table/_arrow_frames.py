@@ -12,6 +12,7 @@ from typing import Any
 from .._require import require
 from ..errors import ExchangeError, MissingExtraError
 from ._column import Schema
+from ._exports import settle_concepts, tell_concepts
 from ._limits import unreadable
 from ._text import settle_types, spell_names
 
@@ -54,6 +55,7 @@ def stream_frames(stream: Any, place: object, *, batch_rows: int, schema: Schema
 def reader_frames(reader: Any, place: object, batch_rows: int, schema: Schema | None) -> Iterator[Any]:
     """Yield the rows of a ``pyarrow.RecordBatchReader`` in frames of `batch_rows`; errors are its own."""
     pyarrow = require("pyarrow", "tables")
+    tell_concepts(str(place), reader.schema.names, schema)
     n_read = 0
     waiting: list[Any] = []
     n_waiting = 0
@@ -112,7 +114,7 @@ def to_frame(batch: Any, schema: Schema | None, path: object) -> Any:
         frame = frame.loc[:, [not each for each in is_index]]
     in_file = list(map(str, frame.columns))
     names = [name or each for name, each in zip(spell_names(path, in_file, schema), in_file, strict=True)]
-    return settle_types(frame.set_axis(names, axis=1), schema)
+    return settle_concepts(settle_types(frame.set_axis(names, axis=1), schema), schema)
 
 
 def _plain_columns(batch: Any, schema: Schema | None, path: object) -> Any:

@@ -17,6 +17,7 @@ from .._require import require
 from ..errors import ExchangeError, MissingExtraError
 from ._arrow_frames import reader_frames
 from ._column import Schema
+from ._exports import settle_concepts, tell_concepts
 from ._limits import unreadable
 from ._text import AS_CAME, settle_types, spell_names
 
@@ -219,6 +220,7 @@ def _sqlite_frames(query: Query, stack: ExitStack, batch_rows: int, schema: Sche
     _check_columns(query, cursor.description)
     in_database = [each[0] for each in cursor.description]
     names = [name or each for name, each in zip(spell_names(query, in_database, schema), in_database, strict=True)]
+    tell_concepts(str(query), names, schema)
     is_empty = True
     while rows := cursor.fetchmany(batch_rows):
         is_empty = False
@@ -250,4 +252,4 @@ def _sqlite_frame(query: Query, names: Sequence[str], columns: Sequence[Sequence
     as_came = {
         name + AS_CAME: pandas.Series(columns[names.index(name)], dtype=object) for name in keep if name in names
     }
-    return settle_types(frame.set_axis(list(names), axis=1).assign(**as_came), schema)
+    return settle_concepts(settle_types(frame.set_axis(list(names), axis=1).assign(**as_came), schema), schema)

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._entries import join_names
+from .._notices import notice
+from ._column import Schema
 from ._limits import ambiguous, unreadable
 
 _REPEATS = ("redcap_repeat_instrument", "redcap_repeat_instance")
@@ -62,6 +64,35 @@ def refuse_labels(path: Path, names: Collection[str]) -> None:
         raise unreadable(
             path, "has REDCap's questions as its header. Export it as raw data, whose header has the fields' names."
         )
+
+
+def concept_names(names: Collection[str], schema: Schema | None) -> list[str]:
+    """Return the columns of OMOP's numbers of concepts, but for those in which a schema has a level "0"."""
+    labels = {} if schema is None else schema.labels
+    return [name for name in names if name.endswith(_CONCEPT) and "0" not in map(str, labels.get(name, ()))]
+
+
+def settle_concepts(frame: Any, schema: Schema | None) -> Any:
+    """Return a frame of Arrow or a database in which concept 0 is a gap, and without a schema others are codes."""
+    for name in concept_names(frame.columns, schema):
+        # Of objects, as types of Arrow compare with no text.
+        settled = frame[name].mask(frame[name].astype(object).isin([0, "0"]))
+        if schema is None:
+            # Numbers with gaps are doubles in many files.
+            settled = settled.astype(object).map(_code_text, na_action="ignore")
+        frame = frame.assign(**{name: settled})
+    return frame
+
+
+def tell_concepts(place: str, names: Collection[str], schema: Schema | None) -> None:
+    """Give notice of columns in which concept 0 counts as a gap."""
+    if concepts := concept_names(names, schema):
+        words = join_names(map(repr, concepts))
+        notice(f"{place}: concept 0 (none matches) counts as a gap in {words}", is_plain=False)
+
+
+def _code_text(code: Any) -> str:
+    return str(int(code)) if isinstance(code, float) and code.is_integer() else str(code)
 
 
 def look_at_export(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
@@ -16,8 +17,8 @@ import numpy as np
 from .._entries import join_names
 from .._require import require
 from ..errors import ExchangeError
-from ._limits import check_memory, check_size, unreadable
-from ._workbook import cell_text
+from ._limits import ambiguous, check_memory, check_size, unreadable
+from ._workbook import cell_text, clock_text
 
 STATISTICS = {
     ".sav": "SPSS",
@@ -40,22 +41,40 @@ _OBJECT = 40
 _MOST_SHOWN = 6
 """Labels of a column in a notice."""
 _EXACT = 2.0**53
+_DAY = 86400.0
+"""Seconds."""
 _STARTS = {"SPSS": datetime(1582, 10, 14), "Stata": datetime(1960, 1, 1), "SAS": datetime(1960, 1, 1)}
 _PERIODS = {"w": 52, "m": 12, "q": 4, "h": 2}
 """Parts of a year that Stata counts from 1960 on; its 52nd week has eight or nine days."""
 _STATA_TIME = re.compile(r"%-?(?:t(?P<unit>[cCdwmqhb])|(?P<old>d))(?P<rest>.*)")
+_LEAP_DAYS = """
+    1972-07-01 1973-01-01 1974-01-01 1975-01-01 1976-01-01 1977-01-01 1978-01-01 1979-01-01 1980-01-01 1981-07-01
+    1982-07-01 1983-07-01 1985-07-01 1988-01-01 1990-01-01 1991-01-01 1992-07-01 1993-07-01 1994-07-01 1996-01-01
+    1997-07-01 1999-01-01 2006-01-01 2009-01-01 2012-07-01 2015-07-01 2017-01-01
+"""
+"""Days before which a second was put in; Stata's %tC counts these seconds, and no calendar does."""
+_LEAPS = [
+    (datetime.fromisoformat(day) - datetime(1960, 1, 1)).total_seconds() + n_before
+    for n_before, day in enumerate(_LEAP_DAYS.split())
+]
 _STATA_CLOCK = re.compile(r"(?:[Hh]{1,2}|MM|SS|[.:_s+]|am|AM|a\.m\.|A\.M\.)+")
 _SPSS_TIME = re.compile(r"(?P<moment>[AEJS]?DATE|DATETIME|YMDHMS|MOYR|QYR|WKYR)[\d.]*|(?P<clock>[DM]?TIME)[\d.]*")
 _SAS_TIME = re.compile(
     r"""(?:
-    (?P<moment>DATETIME|DATEAMPM|MDYAMPM|DT(?:DATE|MONYY|WKDATX|YEAR|YYQC)|(?:E8601|B8601|IS8601)(?:D[TNXZ]|LX)|NLDATM\w*?)
-    |(?P<clock>TIME|TIMEAMPM|HHMM|HOUR|MMSS|TOD|(?:E8601|B8601|IS8601)(?:T[MXZ]|LZ)|NLTIMA?P?)
-    |(?P<day>(?:DDMMYY|MMDDYY|YYMMDD|MMYY|YYMM|YYQ|YYQR)[BCDNPS]?|DATE|(?:WEEK|WORD)DAT[EX]|MONYY|YYMON|JULIAN|JULDAY
-        |YEAR|MONTH|MONNAME|QTRR?|DAY|DOWNAME|WEEKDAY|WEEK[UVW]|(?:E8601|B8601|IS8601)DA|NLDATE\w*?|EURDF\w+?)
+    (?P<moment>DATETIME|DATEAMPM|MDYAMPM|DT(?:DATE|MONYY|WKDATX|YEAR|YYQC)|(?:E8601|B8601|IS8601)(?:D[TNXZ]|LX)|NLDATM\w*?
+        |[A-Z]{3}DFDT)
+    |(?P<clock>TIME|TIMEAMPM|HHMM|HOUR|MMSS|(?:E8601|B8601|IS8601)(?:T[MXZ]|LZ)|NLTIM(?:E|AP))
+    |(?P<daytime>TOD)
+    |(?P<day>(?:DDMMYY|MMDDYY|YYMMDD|MMYY|YYMM|YYQ|YYQR)[BCDNPSZ]?|DATE|(?:WEEK|WORD)DAT[EX]|MONYY|YYMON|JULIAN|JULDAY
+        |PDJUL[GI]|YEAR|MONTH|MONNAME|QTRR?|DAY|DOWNAME|WEEKDAY|(?:YY)?WEEK[UVW]|(?:E8601|B8601|IS8601)DA|NLDATE\w*?
+        |[A-Z]{3}DF(?:D[DEN]|DWN|M[NY]|W[DK]X)|H(?:EB)?DATE|MINGUO|NENGO)
     )\d*(?:\.\d+)?""",
     re.VERBOSE,
 )
 """SAS counts days, or seconds, from 1960 on, even where a format shows a part of the date."""
+_RECORD = 80
+_TRANSPORT_HEADER = re.compile(rb"HEADER RECORD\*{7}(MEMB|OBS)(?:ER|V\d)? +HEADER RECORD!{7}")
+"""Headers of a table and of its rows in a transport file; version 8 has MEMBV8 and OBSV8."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,14 +92,16 @@ class TextRows:
     """Columns in which every entry has a label: their numbers are codes of categories."""
 
 
-def read_statistics(path: Path) -> TextRows:
+def read_statistics(path: Path, known: Collection[str] | None = None) -> TextRows:
     """Return the table of a file of SPSS, Stata or SAS as text, read in parts of bounded size.
+
+    A date out of reach is refused in the `known` columns; None means all.
 
     Raises
     ------
     ExchangeError
-        TABLE_UNREADABLE if it is no such file, TABLE_AMBIGUOUS if the file has weights, TOO_LARGE beyond the limits.
-        The message quotes no entry.
+        TABLE_UNREADABLE if it is no such file, TABLE_AMBIGUOUS if the file has weights or several tables, TOO_LARGE
+        beyond the limits.  The message quotes no entry.
     """
     suffix = path.suffix.lower()
     read = getattr(require("pyreadstat", "tables"), _READERS.get(suffix, f"read_{suffix[1:]}"))
@@ -89,11 +110,16 @@ def read_statistics(path: Path) -> TextRows:
     about = _call(path, read, metadataonly=True)[1]
     if STATISTICS[suffix] == "SPSS":
         _refuse_weights(path, about.column_names)
+    if suffix == ".xpt":
+        _check_transport(path, sum(about.variable_storage_width.values()))
     is_numeric = [about.readstat_variable_types[name] != "string" for name in about.column_names]
     row_bytes = sum(_OBJECT + (about.variable_storage_width.get(name) or 0) for name in about.column_names)
     # Files of transport do not tell their rows; they are read in parts all the same.
     check_memory(path, _NUMBER * len(is_numeric) * (about.number_rows or 0), n_bytes)
-    texts = [_text_maker(path, STATISTICS[suffix], about, name) for name in about.column_names]
+    texts = [
+        _text_maker(path, STATISTICS[suffix], about, name, is_known=known is None or name in known)
+        for name in about.column_names
+    ]
 
     @lru_cache(maxsize=1)
     def read_part(start: int) -> dict[str, list[Any]]:
@@ -106,10 +132,12 @@ def read_statistics(path: Path) -> TextRows:
     found = _look_at(read_part, n_rows, about, is_numeric)
     labelled = about.variable_value_labels
     coded = {place for place, name in enumerate(about.column_names) if name in labelled and place not in found.bare}
-    remarks = _tell_declared_gaps(path, read, suffix, about) + found.remarks
+    remarks = _tell_declared_gaps(path, read, suffix, about) + found.remarks + _tell_catalogs(path)
     for place, name in enumerate(about.column_names):
         if name in labelled:
-            kind = "is a category of codes" if place in coded else "has numbers, and labels for some"
+            kind = "is a category of codes"
+            if place in found.bare:
+                kind = f"has {'numbers' if is_numeric[place] else 'texts'}, and labels for some"
             remarks.append(f"{name!r} {kind}: {_label_words(labelled[name], texts[place])}")
     return TextRows(
         names=list(about.column_names),
@@ -183,6 +211,12 @@ def _tell_declared_gaps(path: Path, read: Callable[..., Any], suffix: str, about
     return [f"entries that SPSS counts as missing are gaps in {join_names(names)}"] if names else []
 
 
+def _tell_catalogs(path: Path) -> list[str]:
+    """Say that labels in a catalog of SAS are not read: what a file means must not depend on others beside it."""
+    names = sorted(each.name for each in path.parent.glob("*.sas7bcat")) if path.suffix.lower() == ".sas7bdat" else []
+    return [f"labels in {join_names(names)} are not read"] if names else []
+
+
 def _label_words(labels: dict[Any, str], text: Callable[[Any], str]) -> str:
     """Return codes with their labels; a mark of a gap may have one, too."""
     shown = [f"{text(code)} = {label}" for code, label in labels.items() if text(code)]
@@ -211,13 +245,13 @@ def _chunks(
             yield pandas.DataFrame(frame)
 
 
-def _text_maker(path: Path, program: str, about: Any, name: str) -> Callable[[Any], str]:
+def _text_maker(path: Path, program: str, about: Any, name: str, *, is_known: bool) -> Callable[[Any], str]:
     """Return the function that gives an entry of a column as the text that a file of text would hold."""
     stored = about.readstat_variable_types[name]
     if stored == "string":
         return lambda entry: str(entry) if entry.strip() else ""
     kind, unit = _time_of(program, about.original_variable_types[name] or "")
-    if kind == "business":
+    if kind == "business" and is_known:
         raise unreadable(
             f"{path}: column {name!r}",
             "counts days of a business calendar. Turn them into dates (in Stata: generate day = dofb(...)).",
@@ -233,7 +267,11 @@ def _text_maker(path: Path, program: str, about: Any, name: str) -> Callable[[An
         try:
             return _time_text(kind, float(entry) * unit, _STARTS[program])
         except OverflowError:
-            raise unreadable(f"{path}: column {name!r}", "has dates beyond the year 9999. Correct them.") from None
+            # A column that nobody asked for must not stop the others.
+            if not is_known:
+                return ""
+            sentence = "has dates outside the years 1 to 9999. Correct them, or leave the column out of the file."
+            raise unreadable(f"{path}: column {name!r}", sentence) from None
 
     return make
 
@@ -250,13 +288,15 @@ def _time_of(program: str, style: str) -> tuple[str, float]:
         if unit == "b":
             return "business", 1.0
         if unit == "d":
-            return "moment", 86400.0
-        return "clock" if _STATA_CLOCK.fullmatch(match["rest"]) else "moment", 0.001
+            return "moment", _DAY
+        if unit == "C":
+            return "leaping", 0.001
+        return "daytime" if _STATA_CLOCK.fullmatch(match["rest"]) else "moment", 0.001
     match = (_SPSS_TIME if program == "SPSS" else _SAS_TIME).fullmatch(style)
     if match is None:
         return "", 1.0
     if match.lastgroup == "day":
-        return "moment", 86400.0
+        return "moment", _DAY
     return str(match.lastgroup), 1.0
 
 
@@ -265,14 +305,51 @@ def _time_text(kind: str, number: float, start: datetime) -> str:
     if kind in _PERIODS:
         year, part = divmod(int(number), _PERIODS[kind])
         return f"{1960 + year}{kind}{part + 1}"
+    if kind == "daytime":
+        # A format may show the time alone of what is a date, too.
+        kind = "clock" if 0 <= number < _DAY else "moment"
+    if kind == "leaping":
+        number -= bisect_right(_LEAPS, number)
     # A number of seconds since 1582 has few digits below a millisecond.
     elapsed = timedelta(milliseconds=round(1000 * number))
-    if kind == "moment":
-        return cell_text(start + elapsed)
-    minutes, seconds = divmod(abs(elapsed), timedelta(minutes=1))
-    fraction = f".{seconds.microseconds:06d}" if seconds.microseconds else ""
-    sign = "-" if number < 0 else ""
-    return f"{sign}{minutes // 60:02d}:{minutes % 60:02d}:{seconds.seconds:02d}{fraction}"
+    return clock_text(elapsed) if kind == "clock" else cell_text(start + elapsed)
+
+
+def _check_transport(path: Path, width: int) -> None:
+    """Refuse a transport file that holds several tables, or was cut off; the reader notices neither.
+
+    It has records of 80 bytes, and blanks behind the last row (SAS's note TS-140); each row has `width` bytes.
+    """
+    tables = []
+    start = _RECORD
+    n_bytes = 0
+    with open(path, "rb") as file:
+        while block := file.read(_RECORD * 2**14):
+            for found in _TRANSPORT_HEADER.finditer(block):
+                place = n_bytes + found.start()
+                # Elsewhere these letters are an entry.
+                if place % _RECORD:
+                    continue
+                if found[1] == b"MEMB":
+                    tables.append(place)
+                else:
+                    start = place + _RECORD
+            n_bytes += len(block)
+        if len(tables) > 1:
+            names = [_read_at(file, place + 2 * _RECORD + 8, 8).decode("latin-1").strip() for place in tables]
+            words = f"has {len(tables)} tables: {', '.join(map(repr, names))}."
+            raise ambiguous(path, f"{words} Save the one that is meant in a file of its own.")
+        n_left = (n_bytes - start) % max(width, 1)
+        # Since version 8 of SAS the header tells the number of rows; before, it has zeros.
+        n_told = _read_at(file, start - _RECORD + 48, 32).strip()
+        is_short = n_told.isdigit() and int(n_told) * width > n_bytes - start
+        if is_short or n_bytes % _RECORD or n_left >= _RECORD or _read_at(file, n_bytes - n_left, n_left).strip(b" "):
+            raise unreadable(path, "was cut off: its last row is not whole. Copy it again, or save it again with SAS.")
+
+
+def _read_at(file: Any, place: int, n_bytes: int) -> bytes:
+    file.seek(place)
+    return bytes(file.read(n_bytes))
 
 
 def _refuse_weights(path: Path, names: Sequence[str]) -> None:

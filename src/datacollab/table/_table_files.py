@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from numbers import Real
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,6 +17,7 @@ from ..errors import ExchangeError
 from ._arrow_frames import NAMELESS_INDEX, is_stream, stream_frames, to_frame
 from ._column import Schema
 from ._databases import DATABASES, Query, needs_query, query_frames
+from ._exports import tell_concepts
 from ._limits import check_memory, check_size, unreadable
 from ._statistics import STATISTICS
 from ._text import text_frames
@@ -194,6 +196,7 @@ def _arrow_batches(path: Path, kind: str, batch_rows: int, schema: Schema | None
             if n_indices:
                 line = f"{len(names) - n_indices} columns; {kind}; an index without a name is left out"
                 notice(f"{path.name}: {line}", is_plain=False)
+            tell_concepts(path.name, names, schema)
             taken = 0
             is_empty = True
             for batch in opened.batches:
@@ -241,6 +244,18 @@ def _open_arrow(file: BinaryIO, kind: str, batch_rows: int) -> _Arrow:
     return _Arrow(schema=arrow.schema, batches=batches, n_declared=0)
 
 
+def _without_points(batch: Any, kept: Collection[str]) -> Any:
+    """Return a batch in which kept whole numbers have no point: files have doubles for those beside gaps."""
+    series = require("pandas", "cli").Series
+    doubles = {name: batch[name] for name in kept if batch[name].dtype.kind == "f"}
+    shown = {name: [*map(_show_whole, column.astype(object))] for name, column in doubles.items()}
+    return batch.assign(**{name: series(each, index=batch.index, dtype=object) for name, each in shown.items()})
+
+
+def _show_whole(entry: Any) -> Any:
+    return int(float(entry)) if isinstance(entry, Real) and float(entry).is_integer() else entry
+
+
 def _unreadable_arrow(path: Path, error: BaseException) -> ExchangeError:
     """Return the error for a Parquet or Arrow file, without the reader's words, which may quote data."""
     sort = "a Parquet" if table_format(path) == "Parquet" else "an Arrow or Feather"
@@ -261,8 +276,9 @@ def write_table(path: Path, batches: Iterable[Any], *, mode: int = 0o666) -> int
 
     There is at least one frame, and all have the same columns.  The end of the name is the format; an unknown one is
     refused.  A CSV file has commas and points, or the style in ``attrs["style"]`` of the first frame: semicolons and
-    decimal commas if the frame was read from such a table.  An Excel sheet holds 1,048,575 rows below its header, and
-    numbers for texts that it shows alike in columns of ``attrs["kept"]``.
+    decimal commas if the frame was read from such a table, and no points in whole numbers of columns of
+    ``attrs["kept"]``.  An Excel sheet holds 1,048,575 rows below its header, and
+    numbers for texts that it shows alike in these columns.
 
     The file appears when all of it is on the disk; if anything goes wrong, an earlier file is unchanged. Its
     permissions are `mode`, less the umask, from the first moment on.
@@ -290,7 +306,8 @@ def _writer(file: BinaryIO, kind: str, first: Any, stack: contextlib.ExitStack) 
         # An Excel that writes semicolons takes text for UTF-8 if a mark says so.
         encoding = "utf-8-sig" if style else "utf-8"
         file.write(first.iloc[:0].to_csv(**how).encode(encoding))
-        return lambda batch: file.write(batch.to_csv(header=False, **how).encode())
+        kept = first.attrs.get("kept", ())
+        return lambda batch: file.write(_without_points(batch, kept).to_csv(header=False, **how).encode())
     if kind == "Excel":
         return sheet_writer(file, first, stack)
     pyarrow = require("pyarrow", "tables")

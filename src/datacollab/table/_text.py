@@ -248,7 +248,8 @@ def _read_workbook(path: Path, schema: Schema | None) -> _Text:
 
 def _read_foreign(path: Path, kind: str, schema: Schema | None) -> _Text:
     """Return the table of JSON lines, or of a file of SPSS, Stata or SAS."""
-    found = read_json_lines(path) if kind == "JSON" else read_statistics(path)
+    known = None if schema is None else {*schema.labels, *schema.feature_names, *schema.keep}
+    found = read_json_lines(path) if kind == "JSON" else read_statistics(path, known)
     names = spell_names(path, found.names, schema)
     return _Text(
         path=path,

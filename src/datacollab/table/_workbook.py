@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import math
 import re
+import struct
 import tomllib
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from html import escape
 from numbers import Integral, Real
 from pathlib import Path
@@ -23,6 +24,10 @@ from .._require import require
 from ..errors import ExchangeError
 from ._limits import ambiguous, unreadable
 
+_BINARY_SHEET = 0x019C
+_BINARY_MERGED = 0x01B0
+"""Kinds of records: the name of a sheet, and merged cells (MS-XLSB, 2.4.304 and 2.4.677)."""
+_RELATION = re.compile(r"<Relationship\s[^>]*>")
 _CELL_BYTES = 64
 """Of an empty cell in the reader's grid."""
 _CELL = re.compile(rb"<(?:\w+:)?c[\s>/]")
@@ -30,15 +35,25 @@ _PLACE = re.compile(rb"""\br\s*=\s*["']([A-Za-z]{1,3})(\d{1,7})["']""")
 _NOT_COMPUTED = re.compile(
     rb"""<c\s(?![^>]*\bt=["']str)[^>]*><f(?:\s[^>]*)?(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>"""
 )
-_ERROR = re.compile(rb"""<(?:\w+:)?c\s[^>]*\bt=["']e["']""")
-_HIDDEN = re.compile(rb"""<(?:\w+:)?(?:row|col)\s[^>]*\bhidden=["'](?:1|true)["']""")
+_ERROR = re.compile(rb"""<(?:\w+:)?c\s[^>]*\bt=["']e["']|<table:table-cell\s[^>]*\bcalcext:value-type=["']error["']""")
+_HIDDEN = re.compile(
+    rb"""<(?:\w+:)?(?:row|col)\s[^>]*\bhidden=["'](?:1|true)["']"""
+    rb"""|<table:table-(?:row|column)\s[^>]*\bvisibility=["'](?:collapse|filter)["']"""
+)
 _VALUE = re.compile(rb"<(?:\w+:)?v>(\d{1,9})</")
 _STRING = re.compile(rb"<(?:\w+:)?si[\s>/]")
 _OLD = b"\xd0\xcf\x11\xe0"
 """The first bytes of an Excel file before 2007, which is no archive; its sheets have 65,536 rows and 256 columns."""
+_LOCKED = re.compile(re.escape("EncryptedPackage".encode("utf-16-le")) + rb"|\x09\x08\x10\x00.{16}\x2f\x00", re.DOTALL)
+"""An encrypted workbook has a part of this name, and an old one a record 2f behind its first (MS-XLS, 2.4.117)."""
+_NO_RESULTS = "has formulas without results. Open it in Excel or LibreOffice and save it."
+_PASSWORD = "is protected by a password. Open it in Excel or LibreOffice, and save it without one."
+_OPEN_NOT_COMPUTED = re.compile(rb"<table:table-cell\s(?![^>]*value-type)[^>]*\btable:formula=")
 _OPEN_ROW = re.compile(rb"<table:table-row[\s>].*?(?=<table:table-row[\s>]|</table:table>)", re.DOTALL)
 _OPEN_CELL = re.compile(rb"<table:(?:covered-)?table-cell\b([^>]*)>")
 _OPEN_ROWS = re.compile(rb"""number-rows-repeated=["'](\d{1,9})""")
+_OPEN_MERGED = re.compile(rb"""number-(?:columns|rows)-spanned=["'](?!1["'])""")
+_OPEN_DURATION = re.compile(r"PT(\d+)H(\d+)M(\d+(?:\.\d+)?)S")
 _OPEN_COLUMNS = re.compile(rb"""number-columns-repeated=["'](\d{1,9})""")
 
 
@@ -69,10 +84,9 @@ def read_sheet(path: Path, check: Callable[[int], None]) -> Sheet:
             # An object of Python for each cell takes more than the reader's own.
             check(_CELL_BYTES * sheet.height * sheet.width)
             cells = sheet.to_python(skip_empty_area=False)
-            merged = sheet.merged_cell_ranges or []
             return Sheet(
                 rows=[list(map(cell_text, row)) for row in cells],
-                last_merged=max((end[0] for _, end in merged), default=-1),
+                last_merged=_last_merged(data, book, sheet),
                 remarks=remarks,
                 pointed={place for row in cells for place, each in enumerate(row) if type(each) is float and each % 1},
             )
@@ -87,7 +101,9 @@ def read_sheet(path: Path, check: Callable[[int], None]) -> Sheet:
 def _only_sheet(path: Path, book: Any) -> Any:
     """Return the only visible sheet with contents, or refuse the workbook."""
     hidden = [each.name for each in book.sheets_metadata if str(each.visible) != "SheetVisibleEnum.Visible"]
-    sheets = {name: book.get_sheet_by_name(name) for name in book.sheet_names if name not in hidden}
+    # Some sheets are charts, which have no cells.
+    tables = [each.name for each in book.sheets_metadata if str(each.typ) == "SheetTypeEnum.WorkSheet"]
+    sheets = {name: book.get_sheet_by_name(name) for name in tables if name not in hidden}
     filled = [name for name, sheet in sheets.items() if sheet.end is not None]
     # A sheet that somebody has hidden is not meant to be read.
     if not filled:
@@ -101,16 +117,39 @@ def _only_sheet(path: Path, book: Any) -> Any:
     return sheets[filled[0]]
 
 
+def _last_merged(data: bytes, book: Any, sheet: Any) -> int:
+    """Return the last row with merged cells, from 0; -1 for none.
+
+    The reader knows them of Excel's older and newer workbooks, and not of binary ones and of OpenDocument tables.
+    """
+    if data.startswith(_OLD):
+        return max((end[0] for _, end in sheet.merged_cell_ranges or []), default=-1)
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        names = packed.namelist()
+        if "content.xml" in names:
+            place = book.sheet_names.index(sheet.name)
+            return _open_merged(packed.read("content.xml").split(b"<table:table ")[1:][place])
+        if "xl/workbook.bin" in names:
+            return _binary_merged(packed.read(_binary_part(packed, sheet.name)))
+    return max((end[0] for _, end in sheet.merged_cell_ranges or []), default=-1)
+
+
 def _pack_again(path: Path, check: Callable[[int], None]) -> tuple[bytes, list[str]]:
     """Unpack a workbook within limits and pack it again, as sizes and places that a file states may be wrong."""
     data = path.read_bytes()
     if data.startswith(_OLD):
+        if _LOCKED.search(data):
+            raise unreadable(path, _PASSWORD)
         return data, []
     contents, n_unpacked = _unpack(path, check)
+    if b"encryption-data" in contents.get("META-INF/manifest.xml", b""):
+        raise unreadable(path, _PASSWORD)
     # An OpenDocument table repeats cells and rows, and a binary sheet may have a cell anywhere.
     for name, content in contents.items():
         if name == "content.xml":
             check(n_unpacked + _CELL_BYTES * _open_cells(content))
+            if _OPEN_NOT_COMPUTED.search(content):
+                raise unreadable(path, _NO_RESULTS)
         elif name.endswith(".bin") and "sheet" in name:
             check(n_unpacked + _CELL_BYTES * _binary_cells(content))
     # The shared texts are the member with most of them, whatever its name.
@@ -125,6 +164,7 @@ def _pack_again(path: Path, check: Callable[[int], None]) -> tuple[bytes, list[s
         for name, content in contents.items():
             stored.writestr(name, content)
     remarks = []
+    sheets.append(contents.get("content.xml", b""))
     if any(map(_ERROR.search, sheets)):
         remarks.append("cells with an error count as empty")
     if any(map(_HIDDEN.search, sheets)):
@@ -160,7 +200,7 @@ def _grid_bytes(path: Path, content: bytes, lengths: NDArray[Any]) -> int:
     if sum(1 for _ in _CELL.finditer(content)) > len(places):
         raise unreadable(path, "has cells without a place. Save it again with Excel or LibreOffice.")
     if _NOT_COMPUTED.search(content):
-        raise unreadable(path, "has formulas without results. Open it in Excel or LibreOffice and save it.")
+        raise unreadable(path, _NO_RESULTS)
     n_columns = max((_column_number(each) for each in {letters for letters, _ in places}), default=0)
     n_rows = max((int(row) for _, row in places), default=0)
     # A short text may be used a million times, and each use is a copy.
@@ -190,12 +230,57 @@ def _open_cells(content: bytes) -> int:
     return n_cells
 
 
+def _open_merged(table: bytes) -> int:
+    """Return the last row with merged cells of an OpenDocument table, from 0; -1 for none."""
+    n_rows = 0
+    last = -1
+    for row in _OPEN_ROW.findall(table):
+        repeated = _OPEN_ROWS.search(row[: row.index(b">")])
+        if _OPEN_MERGED.search(row):
+            last = n_rows
+        n_rows += int(repeated[1]) if repeated else 1
+    return last
+
+
+def _binary_part(packed: zipfile.ZipFile, name: str) -> str:
+    """Return the member that holds a sheet of a binary workbook, by its name."""
+    about = packed.read("xl/_rels/workbook.bin.rels").decode()
+    for kind, record in _records(packed.read("xl/workbook.bin")):
+        if kind == _BINARY_SHEET:
+            (n_letters,) = struct.unpack_from("<I", record, 8)
+            relation = record[12 : 12 + 2 * n_letters].decode("utf-16-le")
+            if record[16 + 2 * n_letters :].decode("utf-16-le") == name:
+                (tag,) = (each for each in _RELATION.findall(about) if f'Id="{relation}"' in each)
+                target = tag.partition('Target="')[2].partition('"')[0]
+                return target.removeprefix("/") if target.startswith("/") else f"xl/{target}"
+    raise KeyError(name)
+
+
+def _binary_merged(content: bytes) -> int:
+    """Return the last row with merged cells of a binary sheet, from 0; -1 for none."""
+    ends = (struct.unpack_from("<I", record, 4)[0] for kind, record in _records(content) if kind == _BINARY_MERGED)
+    return max(ends, default=-1)
+
+
 def _binary_cells(content: bytes) -> int:
-    """Return the number of cells of the grid of a sheet of Excel's binary workbook (MS-XLSB, 2.1.4)."""
-    position = 0
+    """Return the number of cells of the grid of a sheet of Excel's binary workbook."""
     row = 0
     height = 0
     width = 0
+    for kind, record in _records(content):
+        number = int.from_bytes(record[:4], "little")
+        if kind == 0:
+            row = number
+        # 1 is a cell without contents.
+        elif 2 <= kind <= 11:
+            height = max(height, row + 1)
+            width = max(width, number + 1)
+    return height * width
+
+
+def _records(content: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield kind and contents of each record of a part of a binary workbook (MS-XLSB, 2.1.4)."""
+    position = 0
     while position < len(content) - 1:
         kind = content[position]
         position += 1
@@ -210,15 +295,8 @@ def _binary_cells(content: bytes) -> int:
             size |= (part & 127) << shift
             if part < 128:
                 break
-        number = int.from_bytes(content[position : position + 4], "little")
-        if kind == 0:
-            row = number
-        # 1 is a cell without contents.
-        elif 2 <= kind <= 11:
-            height = max(height, row + 1)
-            width = max(width, number + 1)
+        yield kind, content[position : position + size]
         position += size
-    return height * width
 
 
 def _column_number(letters: bytes) -> int:
@@ -240,7 +318,21 @@ def cell_text(entry: Any, *, exact: float = 1e15) -> str:
         return repr(entry)
     if isinstance(entry, datetime) and entry.time() == time():
         return entry.date().isoformat()
+    if isinstance(entry, timedelta):
+        return clock_text(entry)
+    # OpenDocument's duration of a day or more.
+    if isinstance(entry, str) and (match := _OPEN_DURATION.fullmatch(entry)):
+        hours, minutes, seconds = map(float, match.groups())
+        return clock_text(timedelta(hours=hours, minutes=minutes, seconds=seconds))
     return entry.isoformat() if isinstance(entry, date | time) else str(entry)
+
+
+def clock_text(elapsed: timedelta) -> str:
+    """Return a duration in hours, minutes and seconds, as a time of day is written."""
+    minutes, seconds = divmod(abs(elapsed), timedelta(minutes=1))
+    fraction = f".{seconds.microseconds:06d}" if seconds.microseconds else ""
+    sign = "-" if elapsed < timedelta() else ""
+    return f"{sign}{minutes // 60:02d}:{minutes % 60:02d}:{seconds.seconds:02d}{fraction}"
 
 
 _WRITTEN_PARTS = tomllib.loads(Path(__file__).with_name("workbook.toml").read_text(encoding="utf-8"))
