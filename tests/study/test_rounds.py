@@ -425,7 +425,10 @@ def test_a_plan_runs_a_round_under_masks_and_the_next_one_under_others():
             lambda table: table | {"died": np.where(table["stage"] == "III", "no", table["died"])},
             "stage=III has less than 0.1 of the outcomes",
         ),
-        (lambda table: table | {"died": np.where(table["stage"] == "I", "no", table["died"])}, "stage=I has less than 0.1 of the outcomes"),
+        (
+            lambda table: table | {"died": np.where(table["stage"] == "I", "no", table["died"])},
+            "stage=I has less than 0.1 of the outcomes",
+        ),
         (
             lambda table: table | {"died": np.where(table["stage"] == "III", "yes", table["died"])},
             "stage=III has less than 0.1 of the outcomes",

@@ -349,10 +349,7 @@ def _read_by_columns(table: _Text, batch_rows: int | None, schema: Schema | None
         empty = [shapes.get(place, set()) <= {"empty"} for place in range(len(names))]
         _leave_out_nameless(table, empty, counts_rows=counts_rows)
     columns = _decide_columns(table, {place: shapes[place] for place in declared if names[place]}, schema)
-    style = {}
-    if table.words[0] == "semicolons":
-        has_points = any(each.reading == POINT and shapes[place] & POINT_SHAPES for place, each in columns.items())
-        style = {"sep": ";", "decimal": "." if has_points else ","}
+    style = _find_style(table, columns, shapes)
     table.tell()
     pandas = require("pandas", "cli")
     text = Numbers({"text"}, POINT, is_declared=False)
@@ -379,6 +376,14 @@ def _read_by_columns(table: _Text, batch_rows: int | None, schema: Schema | None
             yield frame
     if parts:
         yield pandas.concat(parts, ignore_index=True)
+
+
+def _find_style(table: _Text, columns: Mapping[int, Numbers], shapes: Mapping[int, set[str]]) -> dict[str, str]:
+    """Return how predictions beside such a table are written, as `pandas.DataFrame.to_csv` takes it."""
+    if table.words[0] != "semicolons":
+        return {}
+    has_points = any(each.reading == POINT and shapes[place] & POINT_SHAPES for place, each in columns.items())
+    return {"sep": ";", "decimal": "." if has_points else ","}
 
 
 def _settle_export(table: _Text, schema: Schema | None) -> None:

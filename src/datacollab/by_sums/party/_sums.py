@@ -73,7 +73,7 @@ from ._sums_summary import (
     message_bytes,
     still_alone,
 )
-from ._withdrawal import Withdrawal, read_withdrawal, withdrawal_to_bytes, words_on_left
+from ._withdrawal import Withdrawal, leave_out_runs, read_withdrawal, withdrawal_to_bytes
 
 _LEDGER_KEY = b"datacollab ledger key 1\n"
 """The text that a party's key signs for the key of its ledger, which is so the same for all its projects."""
@@ -477,7 +477,7 @@ class SumsAtParty(PartyWay):
             sums = plan.join(sums, sums_over(project, plan, common, anchor.labelled_rows, anchor.target, b""))
             n_public = len(anchor.target)
         part = plan.finish(sums)
-        void, of_left = _leave_out_runs(ledger, project, withdrawals, without)
+        void, of_left = leave_out_runs(ledger, project, withdrawals, without)
         n_rows_together = len(rows) + (len(project.parties) - 1) * fewest_rows(project)
         # Rows in which two tables differ are a total of their own, of this party alone.
         fewest = max(len(project.parties) * fewest_rows(project), policy.min_rows)
@@ -772,35 +772,3 @@ def _judge_reading(
     rows = own_rows.some[:, kept]
     fit = anchor_fit(anchor.rows[:, kept], rows, expected=expected, by_column=not common.alike)
     return [*judge_anchor_fit(folder.name, fit, policy), *judge_anchor_density(folder.name, fit, policy)]
-
-
-def _leave_out_runs(
-    ledger: Ledger, project: Project, withdrawals: Sequence[Withdrawal], without: Sequence[str]
-) -> tuple[frozenset[str], list[str]]:
-    """Return the agreements that all missing parties have left, and warnings about that for the approver."""
-    here = {key.text for key in project.parties.values()}
-    void: set[str] = set()
-    used: set[object] = set()
-    sentences: dict[str, str] = {}
-    for entry in ledger.entries:
-        gone = {name: key for name, key in entry.parties.items() if key not in here}
-        # A withdrawal counts for the run and the key that it names.
-        signed = {
-            name: each
-            for name, key in gone.items()
-            for each in withdrawals
-            if (each.project_digest, each.signer) == (entry.agreement, key)
-        }
-        used.update(signed.values(), gone.keys() & set(without))
-        # Without one of its parties a total is never made; all that are missing must have left, or one may come back.
-        if gone and gone.keys() <= {*signed, *without}:
-            void.add(entry.agreement)
-            sentences |= {name: words_on_left(name, signed.get(name)) for name in gone}
-    unused = [each.party for each in withdrawals if each not in used] + [each for each in without if each not in used]
-    if unused:
-        raise ExchangeError(
-            "NOT_A_MEMBER",
-            f"Project {project.name!r}: {unused} left no earlier run into which these rows went, or are in this one "
-            "again. Leave the withdrawal or the name out.",
-        )
-    return frozenset(void), list(sentences.values())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from ...agreement import Project
 from ...bundle import KeyPair, pack, unpack
 from ...errors import ExchangeError
+from ...folder.ledger import Ledger
 
 _WITHDRAWAL = "datacollab.withdrawal"
 _TYPES = {"party": str, "project": str, "project_digest": str, "had_shared": bool, "created": str}
@@ -59,3 +62,35 @@ def words_on_left(name: str, withdrawal: Withdrawal | None) -> str:
         f"Party {name} left an earlier run over these rows and {who}. If its file arrived, the totals of both runs "
         f"together tell what {name} added."
     )
+
+
+def leave_out_runs(
+    ledger: Ledger, project: Project, withdrawals: Sequence[Withdrawal], without: Sequence[str]
+) -> tuple[frozenset[str], list[str]]:
+    """Return the agreements that all missing parties have left, and warnings about that for the approver."""
+    here = {key.text for key in project.parties.values()}
+    void: set[str] = set()
+    used: set[object] = set()
+    sentences: dict[str, str] = {}
+    for entry in ledger.entries:
+        gone = {name: key for name, key in entry.parties.items() if key not in here}
+        # A withdrawal counts for the run and the key that it names.
+        signed = {
+            name: each
+            for name, key in gone.items()
+            for each in withdrawals
+            if (each.project_digest, each.signer) == (entry.agreement, key)
+        }
+        used.update(signed.values(), gone.keys() & set(without))
+        # Without one of its parties a total is never made; all that are missing must have left, or one may come back.
+        if gone and gone.keys() <= {*signed, *without}:
+            void.add(entry.agreement)
+            sentences |= {name: words_on_left(name, signed.get(name)) for name in gone}
+    unused = [each.party for each in withdrawals if each not in used] + [each for each in without if each not in used]
+    if unused:
+        raise ExchangeError(
+            "NOT_A_MEMBER",
+            f"Project {project.name!r}: {unused} left no earlier run into which these rows went, or are in this one "
+            "again. Leave the withdrawal or the name out.",
+        )
+    return frozenset(void), list(sentences.values())
