@@ -477,7 +477,10 @@ class SumsAtParty(PartyWay):
             sums = plan.join(sums, sums_over(project, plan, common, anchor.labelled_rows, anchor.target, b""))
             n_public = len(anchor.target)
         part = plan.finish(sums)
-        void, of_left = leave_out_runs(ledger, project, withdrawals, without)
+        void: frozenset[str] = frozenset()
+        of_left: list[str] = []
+        if withdrawals or without:
+            void, of_left = leave_out_runs(ledger, project, withdrawals, without)
         n_rows_together = len(rows) + (len(project.parties) - 1) * fewest_rows(project)
         # Rows in which two tables differ are a total of their own, of this party alone.
         fewest = max(len(project.parties) * fewest_rows(project), policy.min_rows)
