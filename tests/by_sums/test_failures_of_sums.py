@@ -94,7 +94,7 @@ def check_a_failing_share(place, error, *, after):
         folder = place.world.folder(place.name)
         folder.log.verify()
         assert events(folder).count("share") == 1
-        outcome = folder.describe_share().split(" on ")[0]
+        outcome = folder.way.describe_share().split(" on ")[0]
         if outcome not in outcomes:
             assert place.restored_reasons() == ["ALREADY_SHARED"]
         outcomes.add(outcome)
@@ -167,7 +167,7 @@ def test_a_withdrawal_that_fails(kind, had_shared, request, tmp_path):
         assert not place.half_done()
         assert not place.has_secret()
         if kind == "model":
-            assert "erased when this institution left" in place.world.folder("north").own_model_words()
+            assert "erased when this institution left" in place.world.folder("north").way.own_model_words()
         with refused("KEY_MISSING"):
             place.share()
         place.set_back(start)
@@ -230,7 +230,7 @@ def test_after_a_share_that_was_stopped_a_new_mask_key_is_another(study):
     used_up, cards = mask_card_in(study.path / "public.key"), set()
     for _ in failures(study.share, STOPPED, after=False, every=4):
         first = make_mask_key(study.path)
-        is_released = study.world.folder("north").describe_share() is not None
+        is_released = study.world.folder("north").way.describe_share() is not None
         assert (first != used_up) is is_released
         study.share()
         if is_released:

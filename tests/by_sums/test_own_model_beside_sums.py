@@ -87,7 +87,7 @@ def test_a_lost_one_is_made_again_from_the_table_and_nothing_new_is_sent(world):
     sent, file = world.root / "south" / "outbox" / "south.dcsum", world.root / "south" / "own.dcstate"
     before = sent.read_bytes()
     file.unlink()
-    assert "datacollab party share" in world.folder("south").own_model_words()
+    assert "datacollab party share" in world.folder("south").way.own_model_words()
     world.share("south", world.root / "missing.csv")
     assert not file.exists()
     world.share("south")
@@ -110,7 +110,7 @@ def test_a_model_that_cannot_be_made_stops_no_share(tmp_path, monkeypatch):
     world.analyst.export()
     folder = world.folder("north")
     installed = folder.install(world.root / "analyst" / "outbox" / "north.dcmodel")
-    for said in (installed["sentence"], folder.own_model_words()):
+    for said in (installed["sentence"], folder.way.own_model_words()):
         assert "It could not be made (RuntimeError). Run `datacollab party share` with the table once more" in said
         assert "somebody" not in said
     assert list(folder.way.at_home().sides) == ["collaboration"]

@@ -84,7 +84,7 @@ def test_a_source_that_is_lost_leaves_nothing_and_the_second_run_shares(world, t
     assert sorted(tmp_path.rglob("*.dcledger")) == ledger
     assert not any(folder.outbox.iterdir())
     assert world.share("north", ARROW.to_reader()).is_file()
-    assert "You shared 600 rows" in folder.describe_share()
+    assert "You shared 600 rows" in folder.way.describe_share()
 
 
 def test_a_reader_that_was_looked_at_cannot_be_shared_as_a_table_without_rows(world, tmp_path):
@@ -100,7 +100,7 @@ def test_a_query_leaves_its_place_without_user_in_log_and_share(world, tmp_path)
     world = world.copied(tmp_path)
     query = Query(world.root / "rows.sqlite", "SELECT * FROM rows WHERE ward <> 'geheim'")
     world.share("north", query)
-    assert "of rows.sqlite on" in world.folder("north").describe_share()
+    assert "of rows.sqlite on" in world.folder("north").way.describe_share()
     assert not any(b"geheim" in data for data in files_of(world.folder("north")).values())
 
 

@@ -290,7 +290,7 @@ def test_a_query_is_read_once(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_share_is_told_and_kept_under_the_name_of_the_file(world):
-    assert "You shared 400 rows of patients.sqlite on" in PartyFolder(world.root / "north").describe_share()
+    assert "You shared 400 rows of patients.sqlite on" in PartyFolder(world.root / "north").way.describe_share()
 
 
 @pytest.mark.slow

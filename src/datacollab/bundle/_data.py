@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any, NoReturn
 
@@ -25,6 +26,19 @@ _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|([\[{])|([\]}])', re.DOTALL)
 def digest(data: bytes) -> str:
     """Return the SHA-256 in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
+
+
+def now() -> str:
+    """Return the time in its one spelling in files: ISO 8601 in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def time_of(text: str) -> datetime:
+    """Return the time that `now` spelled; raise TypeError or ValueError for any other spelling."""
+    time = datetime.fromisoformat(text)
+    if time.tzinfo is None or time.astimezone(UTC).isoformat(timespec="seconds") != text:
+        raise ValueError
+    return time
 
 
 def canonical_json(value: Any) -> bytes:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from ..agreement import Project
-from ..bundle import Bundle, KeyPair, canonical_json, pack, parse_json, seal, unpack, unseal
+from ..bundle import Bundle, KeyPair, canonical_json, now, pack, parse_json, seal, unpack, unseal
 from ..errors import ExchangeError
 from ..study import RoundsSoFar
 
@@ -41,7 +40,7 @@ def round_to_bytes(next_round: NextRound, project: Project, key: KeyPair) -> byt
     outside = {
         "project_digest": project.digest,
         "number": next_round.number,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": now(),
     }
     contents = canonical_json(next_round.facts())
     sealed = seal(contents, [*project.parties.values(), project.analyst], purpose=_purpose(project))

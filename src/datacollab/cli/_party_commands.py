@@ -219,7 +219,7 @@ def share(
     elif not report.facts:
         # Nobody was asked: the share of an interrupted or earlier run was found, and kept.
         who = "as it was"
-        report.line(f"{opened.describe_share()} {table.name} was not added.")
+        report.line(f"{opened.way.describe_share()} {table.name} was not added.")
     report.facts |= {"share": str(file), "bytes": size}
     report.line(f"{file}: {size:,} bytes, {who}. {sending(folder.path, 'the analyst')}")
     for line in opened.way.words_after_share():

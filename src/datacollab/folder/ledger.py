@@ -11,14 +11,13 @@ import hashlib
 import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..bundle import canonical_pieces, parse_json, replaced
+from ..bundle import canonical_pieces, now, parse_json, replaced
 from ..errors import ExchangeError
 from .log import locked
 from .table_codes import TableCoder, TableCodes
@@ -42,7 +41,7 @@ class LedgerEntry:
     """What was added up."""
     noise: float
     """Standard deviation of the total's noise, in the unit of sums of ridge regression."""
-    time: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    time: str = field(default_factory=now)
     """In ISO 8601."""
     agreement: str
     """The digest of one run's project."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.base import is_classifier, is_regressor
 
 from .._typing import FloatArray, PartyName
 from .._version import __version__
-from ..bundle import Bundle, SignedFile, arrays_to_bytes, bytes_to_arrays
+from ..bundle import Bundle, SignedFile, arrays_to_bytes, bytes_to_arrays, now
 from ..errors import ExchangeError, NumericalError
 from ._party_model import PartyModel, are_probabilities, plain_facts
 from ._refusals import check_classes, class_names
@@ -138,7 +137,7 @@ def predictions_contents(predictions: AnchorPredictions) -> tuple[dict[str, Any]
         "task": predictions.task,
         "classes": names,
         "classes_dtype": dtype,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": now(),
         "versions": {"datacollab": __version__, "numpy": np.__version__},
     }
     return facts, {_MEMBER: arrays_to_bytes({_ARRAY: predictions.values})}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from sklearn.base import is_classifier
 
 from .._typing import FloatArray, PartyName
 from .._version import __version__
-from ..bundle import Bundle, SignedFile, arrays_to_bytes, bytes_to_arrays
+from ..bundle import Bundle, SignedFile, arrays_to_bytes, bytes_to_arrays, now
 from ..errors import AgreementError, ExchangeError
 from ..survival import SurvivalModel
 from ..targets import TargetKind
@@ -263,7 +263,7 @@ def model_contents(model: PartyModel) -> tuple[dict[str, Any], dict[str, bytes]]
         "integration_function": map_facts,
         "head": head,
         "without_party": without_head,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": now(),
         "versions": {"datacollab": __version__, "numpy": np.__version__, "sklearn": sklearn.__version__},
     }
     if model.left_out is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._notebooks import card, chain, table
 from .._validation import FloatArray, PartyName, check_representation, check_single_targets, count_missing
 from .._version import __version__
-from ..bundle import Bundle, SignedFile, arrays_to_bytes, bytes_to_arrays
+from ..bundle import Bundle, SignedFile, arrays_to_bytes, bytes_to_arrays, now
 from ..errors import AgreementError, ExchangeError, RepresentationError, ShareError
 from ..targets import TargetKind, named_target, target_kind
 
@@ -346,7 +345,7 @@ def share_contents(share: Share) -> tuple[dict[str, Any], dict[str, bytes]]:
         **_counts(share),
         "one_to_one": share.one_to_one,
         "target": target_facts,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": now(),
         "versions": {"datacollab": __version__, "numpy": np.__version__, "sklearn": sklearn.__version__},
     }
     arrays = {"representation": share.representation, "anchor_representation": share.anchor_representation, **targets}

@@ -27,13 +27,7 @@ class Claims:
 
     @contextmanager
     def of(self, upload: str) -> Iterator[None]:
-        """Hold an upload.
-
-        Raises
-        ------
-        ExchangeError
-            ``BUSY``.
-        """
+        """Hold an upload, or raise BUSY."""
         with self._lock:
             # Refused and not made to wait: a thread that waits answers nobody.
             if upload in self._held:
@@ -69,13 +63,7 @@ class Hub:
 
 
 def the_project(connection: Connection, project: str, *, lock: bool = False) -> ProjectRow:
-    """A project that is there.
-
-    Raises
-    ------
-    ExchangeError
-        ``NOT_FOUND``.
-    """
+    """A project that is there, or raise NOT_FOUND."""
     # Only what has the form of an id is looked up.
     row = project_row(connection, check_id(project), lock=lock)
     if row is None:
@@ -84,13 +72,7 @@ def the_project(connection: Connection, project: str, *, lock: bool = False) -> 
 
 
 def require_agreement(row: ProjectRow) -> str:
-    """The digest of the project file that holds.
-
-    Raises
-    ------
-    ExchangeError
-        ``AGREEMENT_MISSING``.
-    """
+    """The digest of the project file that holds, or raise AGREEMENT_MISSING."""
     if row.digest is None:
         raise ExchangeError(
             "AGREEMENT_MISSING",

@@ -7,7 +7,6 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -17,7 +16,7 @@ from scipy import stats
 from ..._require import require
 from ..._typing import FloatArray
 from ...agreement import Project, Task
-from ...bundle import Bundle, KeyPair, arrays_to_bytes, bytes_to_arrays, pack, seal, unpack
+from ...bundle import Bundle, KeyPair, arrays_to_bytes, bytes_to_arrays, now, pack, seal, unpack
 from ...errors import ExchangeError, NumericalError
 from ...folder.analyst import SEALED, ReceivedFile
 from ...linalg import auc_with_interval, entropy, log_losses, mean_with_interval, ranking_figures
@@ -203,7 +202,7 @@ def describe(
         n_repeated=n_repeated,
         score=score,
         row_findings=tuple(training_rows_sent(collaboration, received)),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        created=now(),
         selection=collaboration.selection_,
     )
 
@@ -612,7 +611,7 @@ def _seal_and_sign(
     outside = {
         **facts,
         "party": party,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": now(),
         "project": project.name,
         "project_digest": project.digest,
         "share_digest": result.share_digests[party],

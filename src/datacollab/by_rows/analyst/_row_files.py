@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...agreement import Project, Task
-from ...bundle import Bundle, KeyPair, unpack, unseal
+from ...bundle import Bundle, KeyPair, time_of, unpack, unseal
 from ...errors import ExchangeError
 from ...folder.analyst import SEALED, ReceivedFile, check_anchors, sender_of
 from ...share import SHARE_KIND, Share, share_from
@@ -75,9 +74,7 @@ def _check_facts(facts: Mapping[str, Any], project: Project, party: str, where: 
         wrong.add("task")
     # One spelling alone, in UTC, as a party's program writes it.
     try:
-        created = datetime.fromisoformat("" if "created" in wrong else facts["created"])
-        if created.tzinfo is None or created.astimezone(UTC).isoformat(timespec="seconds") != facts["created"]:
-            raise ValueError
+        created = time_of("" if "created" in wrong else facts["created"])
     except ValueError:
         wrong.add("created")
     if wrong:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from datetime import UTC, datetime
 from typing import Any
 
 from ...agreement import Project
-from ...bundle import KeyPair, unpack
+from ...bundle import KeyPair, time_of, unpack
 from ...errors import AgreementError, ExchangeError, ShareError
 from ...folder.analyst import ReceivedFile, check_anchors, sender_of
 from ...sums import MASKED_SUM_KIND, read_message
@@ -51,9 +50,7 @@ def read_sums_facts(facts: Mapping[str, Any], project: Project, party: str, wher
         if type(said.n_components) is not int or not least <= said.n_components <= most:
             raise ValueError
         # One spelling of a time, so that a deadline cannot be passed by another.
-        created = datetime.fromisoformat(said.created)
-        if created.tzinfo is None or created.astimezone(UTC).isoformat(timespec="seconds") != said.created:
-            raise ValueError
+        created = time_of(said.created)
     except (KeyError, TypeError, ValueError):
         raise ExchangeError(
             "SHARE_MALFORMED",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ..._version import __version__
 from ...agreement import Project
-from ...bundle import KeyPair, digest, pack, seal, write_atomically
+from ...bundle import KeyPair, digest, now, pack, seal, write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError, NumericalError
 from ...folder.analyst import SEALED, AnalystWay, Export, ReceivedFile
 from ...linalg import largest_noise
@@ -110,7 +109,7 @@ def solve_sums(
         class_counts={str(name): max(0, round(count)) for name, count in counts.items()},
         rare=tuple(rare),
         context=plan.agreed.context.hex(),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        created=now(),
         **of_model,
     )
 
@@ -174,7 +173,7 @@ def model_to_bytes(model: SumsModel, project: Project, party: str, key: KeyPair)
         "n_components": len(model.fit.coefficients),
         "n_parties": len(project.parties),
         "n_rows": round(model.fit.n_rows),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": now(),
         "versions": {"datacollab": __version__},
     }
     # Sealed to one party for one version of the project: a file in the wrong hands opens nowhere else.

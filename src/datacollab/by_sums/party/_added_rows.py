@@ -136,7 +136,8 @@ class AddedRows:
 
     def __add__(self, other: AddedRows) -> AddedRows:
         """Return the sums over the rows of both parts; no row may be in both."""
-        check_part(self, other.message)
+        if self.message != other.message:
+            raise AgreementError("These parts are of two messages. Make all parts by one `PartyFolder.part_maker()`.")
         sample = OwnSample()
         alone = IsolatedRows(self.alone.statistic, self.alone.n_parties)
         for each in (self, other):
@@ -154,12 +155,6 @@ class AddedRows:
             plan=self.plan,
             message=self.message,
         )
-
-
-def check_part(part: AddedRows, message: bytes) -> None:
-    """Refuse a part of another message."""
-    if part.message != message:
-        raise AgreementError("These parts are of two messages. Make all parts by one `PartyFolder.part_maker()`.")
 
 
 def check_version(parts: AddedRows, plan: StudyPlan, project: Project) -> None:

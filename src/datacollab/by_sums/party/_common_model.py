@@ -118,11 +118,8 @@ def _of_sums(folder: Folder, data: bytes, source: Path) -> tuple[AtHome, Bundle,
             f"{where} was made of another sum than the one that this party was in. Have the analyst integrate the "
             "files of this run.",
         )
-    task = project.task
-    limits = None
-    if not task.classes and task.minimum is not None and task.maximum is not None:
-        limits = (task.minimum, task.maximum)
-    if (model.classes or (), model.limits, model.scale) != (task.classes, limits, task.scale):
+    agreed = plan.ridge
+    if (model.classes, model.limits, model.scale) != (agreed.classes, agreed.limits, agreed.scale):
         raise malformed(f"{where} is of other classes, or of another range or scale, than project {project.name!r}")
     # The analyst signs the file, but the party alone can compare it with its map.
     if len(model.fit.coefficients) != common.n_components:

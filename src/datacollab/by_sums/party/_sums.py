@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..._typing import FloatArray
 from ...agreement import Anchor, Project, are_declared_alike, draw_expected_rows, sharing_sentences
-from ...bundle import read_regular, unpack, write_atomically
+from ...bundle import now, read_regular, unpack, write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError
 from ...folder.ledger import Ledger, LedgerEntry, RowKeys, joint_noise
 from ...folder.party import (
@@ -518,7 +518,7 @@ class SumsAtParty(PartyWay):
                 "project_digest": project.digest,
                 "anchor_commitment": agreed.commitment,
                 "n_components": 0 if common is None else common.n_components,
-                "created": datetime.now(UTC).isoformat(timespec="seconds"),
+                "created": now(),
             },
             part=part,
             witness=None if common is None else common.common.witness(plan.agreed.context),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from ...agreement import Project
-from ...bundle import KeyPair, pack, unpack
+from ...bundle import KeyPair, now, pack, unpack
 from ...errors import ExchangeError
 from ...folder.ledger import Ledger
 
@@ -33,9 +32,8 @@ class Withdrawal:
 
 def withdrawal_to_bytes(party: str, project: str, project_digest: str, had_shared: bool, key: KeyPair) -> bytes:
     """Return the bytes of a `.dcwithdrawal` file, signed with the party's key."""
-    created = datetime.now(UTC).isoformat(timespec="seconds")
     facts = {"party": party, "project": project, "project_digest": project_digest, "had_shared": had_shared}
-    return pack(_WITHDRAWAL, {**facts, "created": created}, {}, key=key)
+    return pack(_WITHDRAWAL, {**facts, "created": now()}, {}, key=key)
 
 
 def read_withdrawal(data: bytes, *, where: str) -> Withdrawal:

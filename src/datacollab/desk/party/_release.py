@@ -191,7 +191,7 @@ def _decide(desk: PartyDesk, form: FormData, kind: type) -> None:
         # Keys of two others have to be heard: invented parties would leave a party's sums unmasked.
         if kind is SumsSummary:
             opened.confirm([each for each in text(form, "heard").splitlines() if each.strip()])
-            opened.check_confirmed()
+            opened.way.check_confirmed()
         if kind is ReleaseSummary and not (is_ticked(form, "undefended") or question.about.defences):
             raise no_defence(question.about.party, question.about.obfuscator)
     # An answer about another release than the one on the page is refused here.

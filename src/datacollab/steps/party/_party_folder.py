@@ -239,18 +239,10 @@ class PartyFolder(Folder):
         with locked(self):
             return digest_of(last_share(self))
 
-    def describe_share(self) -> str | None:
-        """Say how many rows were added to this project's sums, and when; None if none were."""
-        return self.way.describe_share()
-
     @property
     def n_rounds_left(self) -> int:
         """How many further rounds of a regression the party has to answer; NOT_SHARED before the first."""
         return self.way.n_rounds_left()
-
-    def own_model_words(self) -> str:
-        """Say which own model is kept in the folder, or why there is none."""
-        return self.way.own_model_words()
 
     def confirm(self, heard: Sequence[str]) -> list[str]:
         """Keep fingerprints that other institutions read out of their own keys, and return their parties' names.
@@ -259,10 +251,6 @@ class PartyFolder(Folder):
         one that is of no other institution's party, NOT_CONFIRMED is raised; those before it are kept.
         """
         return self.way.confirm(heard)
-
-    def check_confirmed(self) -> None:
-        """Raise NOT_CONFIRMED unless the keys of two other institutions were confirmed."""
-        self.way.check_confirmed()
 
     def n_unconfirmed(self) -> int:
         """Return how many other institutions have still to be confirmed before sums leave; 0 if rows are shared."""
