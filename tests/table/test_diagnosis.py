@@ -224,6 +224,7 @@ ASKED = {
     "of pandas": DAY,
     "of Python": [day.date() for day in DAY],
     "few days": ["2024-01-01", "2024-01-02", None] * (N // 3),
+    "months of Stata": ["2024m1", "2024m11", None] * (N // 3),
 }
 
 

@@ -55,8 +55,11 @@ _CODE = re.compile(r"[+-]?0\d+", re.ASCII)
 _MARKED = re.compile(r"[+-]?\d+([.,]\d+)+", re.ASCII)
 SENTINEL = re.compile(r"-?(9+|8+|7+|9+[678])|-1", re.ASCII)
 _DATE = re.compile(
-    r"(\d{4}[-/]\d{1,2}[-/]\d{1,2}|\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2}))([T ]\d{1,2}:\d{2}.*)?", re.ASCII
+    r"(\d{4}[-/]\d{1,2}[-/]\d{1,2}|\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2}))([T ]\d{1,2}:\d{2}.*)?"
+    r"|(19|20)\d\d[wmqh]\d{1,2}",
+    re.ASCII,
 )
+"""Days, and the weeks, months, quarters and halves of years that Stata counts."""
 _DAYS = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])", re.ASCII)
 _UNNAMED = re.compile(r"(Unnamed: \d+|__index_level_\d+__|)(_level_\d+)?")
 _IDENTIFIER = re.compile(r"(^|[_\W])(id|ids|pid|mrn|nr|no|record|patient|case|fall|index)([_\W]|$)", re.IGNORECASE)
