@@ -514,12 +514,7 @@ class SumsAtParty(PartyWay):
         return PreparedSum(
             plan=plan,
             common=common,
-            outside={
-                "project_digest": project.digest,
-                "anchor_commitment": agreed.commitment,
-                "n_components": 0 if common is None else common.n_components,
-                "created": now(),
-            },
+            outside=_describe_outside(project, agreed),
             part=part,
             witness=None if common is None else common.common.witness(plan.agreed.context),
             own=own,
@@ -642,6 +637,17 @@ class StudyAtParty(SumsAtParty):
 
     def _find_attacks(self, common: ProjectMap | None) -> Sequence[MeasuredMembership]:
         return ()
+
+
+def _describe_outside(project: Project, agreed: _Agreed) -> dict[str, Any]:
+    """Return the facts of a message that the analyst reads before it is opened."""
+    common = agreed.common
+    return {
+        "project_digest": project.digest,
+        "anchor_commitment": agreed.commitment,
+        "n_components": 0 if common is None else common.n_components,
+        "created": now(),
+    }
 
 
 def _own_means(ridge: RidgeSums, sums: FloatArray) -> dict[str, Any]:
