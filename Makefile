@@ -58,9 +58,8 @@ check: $(VENV)/.test  ## Style, formatting, spelling, odd phrases and types.
 docs: $(VENV)/.docs  ## The documentation site, which opens from its folder: output/docs/index.html. Warnings are errors.
 	$(BIN)/python -m sphinx -W --keep-going -q -j auto docs output/docs
 
-# One trial at a time: every process compiles UMAP anew, which takes it longer than its trials.
 smoke: $(VENV)/.experiments  ## All experiments of the paper, small and on scikit-learn's own data, and their report.
-	$(BIN)/datacollab experiment run all --preset smoke --jobs 1 --output output/smoke
+	$(BIN)/datacollab experiment run all --preset smoke --output output/smoke
 	$(BIN)/datacollab experiment report output/smoke
 
 results: $(VENV)/.experiments  ## What docs/results holds: the experiments at the preset quick. Takes an hour or two; goes on where it was.
