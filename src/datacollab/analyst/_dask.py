@@ -148,7 +148,7 @@ class DaskEngine(Engine):
 
     def gather(self, function: Callable[..., Any], states: list[Any], *shared: Any) -> list[Any]:
         groups = list(dict.fromkeys(states))
-        parts = self._repeat(groups, lambda: self._bring(self._submit_to(groups, _update, function, shared)))
+        parts = self._repeat(groups, lambda: self._bring(self._submit_to(groups, _gather, function, shared)))
         return [result for part in parts for result in part.value]
 
     def close(self) -> None:
@@ -323,6 +323,10 @@ def _update(states: _Carried, function: Callable[..., Any], shared: _Carried) ->
 
 def _total(states: _Carried, function: Callable[..., FloatArray], shared: _Carried) -> FloatArray:
     return _engine_here().total(function, states.value, *shared.value)
+
+
+def _gather(states: _Carried, function: Callable[..., Any], shared: _Carried) -> _Carried:
+    return _Carried(_engine_here().gather(function, states.value, *shared.value))
 
 
 def _add(parts: list[FloatArray]) -> FloatArray:

@@ -165,13 +165,18 @@ def unpack(
         ``HASH_MISMATCH``, ``WRONG_KIND``, ``FORMAT_TOO_NEW``, ``SIGNATURE_INVALID``, ``SIGNATURE_MISSING``.
     """
     limits = limits or Limits()
-    what = what or ("The bundle" if isinstance(source, bytes) else str(source))
     try:
-        with io.BytesIO(source) if isinstance(source, bytes) else open_regular(Path(source)) as stream:
-            size = stream.seek(0, os.SEEK_END)
-            stream.seek(0)
-            envelope = _read_header(stream, size, kind, signed_by, limits, what)
+        if isinstance(source, bytes):
+            what = what or "The bundle"
+            stream = io.BytesIO(source)
+            envelope = _read_header(stream, len(source), kind, signed_by, limits, what)
             members = _read_members(stream, envelope, what, keep=True)
+        else:
+            what = what or str(source)
+            with open_regular(Path(source)) as file:
+                size = os.fstat(file.fileno()).st_size
+                envelope = _read_header(file, size, kind, signed_by, limits, what)
+                members = _read_members(file, envelope, what, keep=True)
     except FileNotFoundError:
         raise ExchangeError("BUNDLE_MALFORMED", f"{what} does not exist. Give the file that was sent.") from None
     except OSError as error:

@@ -59,10 +59,23 @@ def demo(
 
 
 def play_hub(output: Path, *, quiet: bool, wait: bool, browser: bool) -> Path:
-    """Start a hub in a new directory, play an exchange through it, and return the owner's predictions.
+    """Start a hub and play an exchange through it; return the owner's predictions.
 
-    If it is to wait, the hub goes on afterwards until Ctrl-C, and its page is opened in a browser if one is wished.
-    Raises ValueError if something is in the directory already, or a step fails.
+    Parameters
+    ----------
+    output : Path
+        A new directory, in which the hub and everybody get one.
+    quiet : bool
+        Whether to print nothing but errors.
+    wait : bool
+        Whether the hub goes on afterwards, until Ctrl-C.
+    browser : bool
+        Whether the hub's page is opened then.
+
+    Raises
+    ------
+    ValueError
+        When something is in the directory already, or a step fails.
     """
     # Before anything is made, or the folder would be in the way of the next attempt.
     for module, extra in _NEEDED.items():

@@ -36,7 +36,13 @@ if TYPE_CHECKING:
 
 @contextmanager
 def hub_of(folder: Path, name: str | None, passphrase_file: Path | None) -> Iterator[tuple[RemotePlace, HubRemote]]:
-    """The remote of a name, or the only one; raises REMOTE_INVALID unless it is a hub, as stores have no members."""
+    """The remote of a name, or the only one, which has to be a hub: stores have no members.
+
+    Raises
+    ------
+    ExchangeError
+        REMOTE_INVALID, where it is none.
+    """
     from ..remote import HubRemote
 
     with opened(folder, name, passphrase_file) as (place, remote):
@@ -95,9 +101,20 @@ def dashboard(
 
 @contextmanager
 def leading_page(link: str, folder: Path) -> Iterator[Path]:
-    """Yield the path of a page in a private folder that leads a browser to a secret link; it is removed at the end.
+    """A page on the disk that leads a browser to a secret link.
 
     Every user of a machine can read programs' arguments: a browser is given this page's name, which tells nothing.
+
+    Parameters
+    ----------
+    link : str
+    folder : Path
+        Where files lie that only their owner reads.
+
+    Yields
+    ------
+    Path
+        Of the page, which is removed at the end.
     """
     from datacollab.bundle import write_atomically
     from datacollab.remote import KEPT
@@ -287,7 +304,13 @@ def approve(
 
 @contextmanager
 def _room_of(folder: Path, remote: str | None, passphrase_file: Path | None) -> Iterator[tuple[HubRemote, str]]:
-    """The hub and its name of the project that was opened there; raises PROJECT_MISSING, and as `hub_of`."""
+    """The hub and its name of the project that was opened there.
+
+    Raises
+    ------
+    ExchangeError
+        PROJECT_MISSING, where none was; and as of `hub_of`.
+    """
     with hub_of(folder, remote, passphrase_file) as (place, hub):
         if place.project is None:
             raise ExchangeError(

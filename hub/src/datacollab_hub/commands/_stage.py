@@ -41,10 +41,22 @@ class Step:
 
 
 class Stage:
-    """A new folder, in which commands are played; raises ValueError if something is in it.
+    """A new folder in which commands are played.
 
     Within the context, signals that end a program raise a ``KeyboardInterrupt``. The end of the context ends all
     processes that were begun in it, with those that they began.
+
+    Parameters
+    ----------
+    folder : Path
+        Made; nothing may be in it.
+    quiet : bool, default=False
+        Whether neither notes nor commands are printed.
+
+    Raises
+    ------
+    ValueError
+        If something is in the folder.
     """
 
     def __init__(self, folder: Path, *, quiet: bool = False) -> None:

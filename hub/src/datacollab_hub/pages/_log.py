@@ -23,7 +23,17 @@ _ON_A_PAGE = 50
 
 @dataclass(frozen=True)
 class _Read:
-    """A log that was read from its beginning: one page's entries, the last digest, and why the chain does not hold."""
+    """A log that was read from its beginning.
+
+    Attributes
+    ----------
+    entries : list of dict
+        Those of one page.
+    head : str
+        Digest of the last one.
+    broken : str or None
+        Why the chain does not hold.
+    """
 
     entries: list[dict[str, Any]]
     n_entries: int

@@ -19,7 +19,13 @@ ROUTER = new_router()
 
 @dataclass(frozen=True)
 class _Shown:
-    """A key among the members, with all that it is; `shared` is None for a party whose share nobody waits for."""
+    """A key among the members, with all that it is.
+
+    Attributes
+    ----------
+    shared : bool or None
+        Of a party, whether its share is here; None where nobody waits for one.
+    """
 
     name: str
     roles: tuple[str, ...]

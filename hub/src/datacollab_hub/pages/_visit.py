@@ -205,7 +205,13 @@ def form_token(cookie: str) -> str:
 
 
 def check_origin(request: Request) -> None:
-    """Refuse a form that another site's page sends; raise NOT_ALLOWED."""
+    """Refuse a form that another site's page sends.
+
+    Raises
+    ------
+    ExchangeError
+        ``NOT_ALLOWED``.
+    """
     said = request.headers.get("origin")
     # Old browsers send none; the form's token, or the link's secret, guards there.
     if said is not None and _origin(said) != _origin(request.app.state.hub.settings.url):

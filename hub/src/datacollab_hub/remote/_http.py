@@ -97,7 +97,12 @@ _CONNECT = 15.0
 class Interrupted(Exception):  # noqa: N818
     """The network failed, or the hub asked to come back later; whether it carried the request out is not known.
 
-    The hub may have said how many seconds to wait, and have given further words as a refusal.
+    Attributes
+    ----------
+    wanted : str or None
+        Seconds to wait, as the hub said.
+    refusal : ExchangeError or None
+        Further words of the hub.
     """
 
     def __init__(self, reason: str, wanted: str | None = None, refusal: ExchangeError | None = None) -> None:
@@ -107,7 +112,13 @@ class Interrupted(Exception):  # noqa: N818
 
 
 class RefusedByHubError(ExchangeError):
-    """A refusal of a hub, by a code of this version; `said` is the hub's own code, which a later version may have."""
+    """A refusal of a hub, by a code of this version.
+
+    Attributes
+    ----------
+    said : str
+        The hub's own code, which a later version may have.
+    """
 
     def __init__(self, code: str, message: str, said: str) -> None:
         super().__init__(code, message)
@@ -132,7 +143,10 @@ class Answer:
     def field(self, name: str, kind: type | tuple[type, ...], *, verbatim: bool = False) -> Any:
         """An entry of the JSON object in it; ``verbatim`` as of `json`.
 
-        Raises REMOTE_REFUSED, where there is none of this kind.
+        Raises
+        ------
+        ExchangeError
+            REMOTE_REFUSED, where there is none of this kind.
         """
         value = self.json(verbatim=verbatim).get(name)
         if not isinstance(value, kind) or isinstance(value, bool):
@@ -166,7 +180,18 @@ class Answer:
 
 
 class HubClient:
-    """A connection to a hub, for somebody with keys; `ca` has certificates that are trusted besides the system's."""
+    """A connection to a hub, for somebody with keys.
+
+    Parameters
+    ----------
+    url : str
+    key : KeyPair
+    ca : Path, optional
+        Certificates that are trusted besides those of the system.
+    patience : Patience, optional
+    transport : object, optional
+        Of httpx, for tests.
+    """
 
     def __init__(
         self, url: str, key: KeyPair, *, ca: Path | None = None, patience: Patience | None = None, transport: Any = None
@@ -200,8 +225,20 @@ class HubClient:
     ) -> Answer:
         """Ask, and again where the network fails. The request must be harmless if it arrives twice.
 
-        `ok` are the statuses that are no refusal. Raises a refusal of the hub, by its code where this version knows it;
-        REMOTE_UNREACHABLE or TLS_UNTRUSTED.
+        Parameters
+        ----------
+        method, path : str
+        json : object, optional
+            Contents of the body.
+        body : bytes
+        headers : mapping of str to str, optional
+        ok : tuple of int
+            Statuses that are no refusal.
+
+        Raises
+        ------
+        ExchangeError
+            A refusal of the hub, by its code where this version knows it; REMOTE_UNREACHABLE, TLS_UNTRUSTED.
         """
         failed = 0
         while True:
@@ -225,7 +262,10 @@ class HubClient:
     def wait(self, failed: int, interrupted: Interrupted) -> None:
         """Wait after so many failures in a row.
 
-        Raises REMOTE_UNREACHABLE, when they were enough; or the hub's refusal.
+        Raises
+        ------
+        ExchangeError
+            REMOTE_UNREACHABLE, when they were enough; or the hub's refusal.
         """
         # The hub's own words tell more than that it does not answer.
         if failed >= self.patience.attempts and interrupted.refusal is not None:
@@ -248,7 +288,12 @@ class HubClient:
         headers: Mapping[str, str] | None = None,
         ok: tuple[int, ...] = (200,),
     ) -> Answer:
-        """Ask a single time, or raise Interrupted; as `ask` otherwise."""
+        """Ask a single time; as `ask` otherwise.
+
+        Raises
+        ------
+        Interrupted, ExchangeError
+        """
         told = dict(headers or {})
         if json is not None:
             body = canonical_json(json)
@@ -260,7 +305,12 @@ class HubClient:
     def streamed(
         self, method: str, path: str, *, body: bytes = b"", headers: Mapping[str, str], ok: tuple[int, ...] = (200,)
     ) -> Iterator[tuple[Any, str]]:
-        """The answer of httpx before its body was read, and the name that errors give it; raises as `once`."""
+        """The answer of httpx before its body was read, and the name that errors give it.
+
+        Raises
+        ------
+        Interrupted, ExchangeError
+        """
         what = f"{method} {self.url}{path}"
         request = self._client.build_request(method, f"{self.url}{path}", content=body, headers=dict(headers))
         # Signed as httpx spells the address, which is how it is sent.

@@ -96,7 +96,10 @@ class HubRemote(Remote):
     def status(self, folder: MemberFolder) -> RemoteStatus:
         """As of `Remote`; nothing of a project file that is not here, as nobody can say whether it is true.
 
-        Raises WITHHELD, where it says another deadline, quorum or revision than the project file that it names.
+        Raises
+        ------
+        ExchangeError
+            WITHHELD, where it says another deadline, quorum or revision than the project file that it names.
         """
         said = self.client.ask("GET", self._at(folder)).json()
 
@@ -157,7 +160,10 @@ class HubRemote(Remote):
     def witness(self, kept: Kept, folder: MemberFolder) -> Kept:
         """Read the log from the last entry that was seen, and remember its end.
 
-        Raises LOG_BROKEN, when it does not go on from there, or does not show a file that it accepted from here.
+        Raises
+        ------
+        ExchangeError
+            LOG_BROKEN, when it does not go on from there, or does not show a file that it accepted from here.
         """
         project = self._at(folder).rpartition("/")[-1]
         # From the last entry that was seen, which has to be there unchanged.
@@ -180,8 +186,11 @@ class HubRemote(Remote):
     def check_given(self, folder: MemberFolder, before: Kept, seen: Kept, refused: Container[str]) -> None:
         """As of `Remote`.
 
-        Raises WITHHELD, when the log names a file for this folder that is neither given nor withdrawn, or another
-        project file than the one that is given.
+        Raises
+        ------
+        ExchangeError
+            WITHHELD, when the log names a file for this folder that is neither given nor withdrawn, or another project
+            file than the one that is given.
         """
         check_given(folder, self, before, seen, refused)
 
@@ -266,7 +275,13 @@ class HubKind(RemoteKind):
     """Remotes at ``https://...``; on this machine alone, at ``http://...`` too."""
 
     def check(self, url: str, project: str | None) -> None:
-        """As of `RemoteKind`, or raise REMOTE_INVALID."""
+        """As of `RemoteKind`.
+
+        Raises
+        ------
+        ExchangeError
+            REMOTE_INVALID.
+        """
         parts = urlsplit(url)
         if project is not None and not _PROJECT.fullmatch(project):
             raise invalid(f"the project of {url} is no 32 hexadecimal letters")

@@ -15,10 +15,24 @@ from ..requests import LOG_START, check_hub_log
 def continue_log(
     kept: Kept, entries: Sequence[Mapping[str, Any]], project: str, url: str, folder: MemberFolder
 ) -> Kept:
-    """Return the notes to remember once these entries were seen: all from the one that was seen last, or the first, on.
+    """Return the notes to remember once these entries were seen.
 
-    Raises LOG_BROKEN, when an entry does not follow from the one before it, the one that was seen last is another now
-    or missing, or a file that the hub said to have from here was not received by it.
+    Parameters
+    ----------
+    kept : Kept
+    entries : sequence of mapping
+        All of the log from the entry that was seen last, itself included; from the first one if there was none.
+    project : str
+        The hub's name of it.
+    url : str
+        Whom an error names.
+    folder : MemberFolder
+
+    Raises
+    ------
+    ExchangeError
+        LOG_BROKEN, when an entry does not follow from the one before it, the one that was seen last is another now or
+        missing, or a file that the hub said to have from here was not received by it.
     """
     previous = LOG_START
     if kept.seq:
@@ -87,10 +101,24 @@ def _broken(url: str, reason: str) -> ExchangeError:
 
 
 def check_given(folder: MemberFolder, remote: Remote, before: Kept, seen: Kept, refused: Container[str]) -> None:
-    """Check the files of a pull against the hub's log: the folder after the pull, and notes from before and after.
+    """Check the files of a pull against the hub's log.
 
-    Raises WITHHELD, when the log names a file for this folder that is neither given nor withdrawn, or another project
-    file than the one that is given; the caller says which files it has refused.
+    Parameters
+    ----------
+    folder : MemberFolder
+        After the pull.
+    remote : Remote
+        The hub.
+    before, seen : Kept
+        Notes from before the pull; and from after it and a look at the log.
+    refused : container of str
+        SHA-256 of each refused file, or "agreement": the caller says so.
+
+    Raises
+    ------
+    ExchangeError
+        WITHHELD, when the log names a file for this folder that is neither given nor withdrawn, or another project
+        file than the one that is given.
     """
     missing = {each for each in seen.owed if each not in seen.fetched and each not in refused}
     is_other = AGREEMENT not in refused and not _is_given(seen.agreed, folder)

@@ -27,7 +27,10 @@ _ALWAYS = ("@method", "@authority", "@path", "@query")
 class Message:
     """A request as the library reads it, which puts its headers into a dictionary of our own.
 
-    The address is as it is sent: absolute, other characters are written as percent signs and digits.
+    Attributes
+    ----------
+    method, url : str
+        The address as it is sent: absolute, other characters are written as percent signs and digits.
     """
 
     method: str

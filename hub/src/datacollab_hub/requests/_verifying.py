@@ -115,7 +115,13 @@ def verify_head(
 
 
 def check_signed(headers: Mapping[str, str]) -> None:
-    """Refuse a request that carries no signature; raise SIGNATURE_MISSING."""
+    """Refuse a request that carries no signature.
+
+    Raises
+    ------
+    ExchangeError
+        ``SIGNATURE_MISSING``.
+    """
     if not {"signature", "signature-input"} <= {name.lower() for name in headers}:
         raise ExchangeError(
             "SIGNATURE_MISSING",
@@ -125,7 +131,13 @@ def check_signed(headers: Mapping[str, str]) -> None:
 
 
 def check_body(found: Verified, body: bytes) -> None:
-    """Refuse another body than the one that was signed; raise SIGNATURE_INVALID."""
+    """Refuse another body than the one that was signed.
+
+    Raises
+    ------
+    ExchangeError
+        ``SIGNATURE_INVALID``.
+    """
     # A body without a signed digest was added on the way, and a digest without its body was robbed of it.
     if (found.digest is not None) != bool(body):
         wanted = ", ".join(f'"{name}"' for name in sorted(parts_to_sign(bool(body))))

@@ -59,7 +59,13 @@ KINDS = {
 
 
 def kind_of(name: str, person: Person) -> Kind:
-    """A kind that a person may send, or raise REQUEST_MALFORMED or NOT_ALLOWED."""
+    """A kind that a person may send.
+
+    Raises
+    ------
+    ExchangeError
+        ``REQUEST_MALFORMED``, ``NOT_ALLOWED``.
+    """
     if name not in KINDS:
         raise ExchangeError("REQUEST_MALFORMED", f"kind: one of {', '.join(KINDS)} is wanted.")
     kind = KINDS[name]
@@ -177,7 +183,13 @@ def check_follows(revision: int, digest: str, there: tuple[int, str] | None) -> 
 
 
 def check_open(deadline: date | None, now: float) -> None:
-    """Refuse a share after the last day, which ends at midnight in UTC; raise DEADLINE_PASSED."""
+    """Refuse a share after the last day, which ends at midnight in UTC.
+
+    Raises
+    ------
+    ExchangeError
+        ``DEADLINE_PASSED``.
+    """
     # One clock and one zone for all: by local times the day would end at several moments.
     if deadline is not None and datetime.fromtimestamp(now, UTC).date() > deadline:
         raise ExchangeError(

@@ -58,7 +58,10 @@ def check_invited(role: Role, roles: Collection[Role]) -> None:
     An owner may be a party; all else excludes one another: the analyst must know neither the anchor nor how large it
     is, and an auditor sees all others' files.
 
-    Raises NOT_ALLOWED.
+    Raises
+    ------
+    ExchangeError
+        ``NOT_ALLOWED``.
     """
     # The one pair of roles that a key may have: owners often bring rows too.
     together = {Role.OWNER, Role.PARTY}

@@ -47,7 +47,13 @@ def check_fingerprint(text: str) -> str:
 
 
 def check_name(text: str, what: str) -> str:
-    """A name that people gave, a line of text of any script; or raise REQUEST_MALFORMED."""
+    """A name that people gave: a line of text of any script.
+
+    Raises
+    ------
+    ExchangeError
+        ``REQUEST_MALFORMED``.
+    """
     # Nothing that breaks a line or cannot be seen: names stand beside our words in terminals and logs.
     if not (0 < len(text) <= _MOST_LETTERS and text.isprintable() and text.strip() == text):
         raise ExchangeError(
@@ -158,7 +164,10 @@ ROUTES = (
 def check_may(route: Route, person: Person) -> None:
     """Refuse a person whom a route is not for.
 
-    Raises NOT_FOUND, where the person is no member of the project, as where there is none; NOT_ALLOWED.
+    Raises
+    ------
+    ExchangeError
+        ``NOT_FOUND``, where the person is no member of the project, as where there is none; ``NOT_ALLOWED``.
     """
     if route.roles & person.roles:
         return

@@ -51,7 +51,13 @@ def _find(connection: Connection, person: Person, row: ProjectRow, sha256: str) 
 
 
 def fetch(hub: Hub, person: Person, project: str, sha256: str) -> Fetched:
-    """A file for its recipients and its sender, and for nobody else, or raise NOT_FOUND or NOT_ALLOWED."""
+    """A file for its recipients and its sender, and for nobody else.
+
+    Raises
+    ------
+    ExchangeError
+        ``NOT_FOUND``, ``NOT_ALLOWED``.
+    """
     with hub.store.reading() as connection:
         row = the_project(connection, project)
         file = _find(connection, person, row, sha256)
@@ -81,7 +87,10 @@ def note_fetched(hub: Hub, person: Person, project: str, file: Fetched) -> None:
 def read_pieces(hub: Hub, file: Fetched, start: int, end: int) -> Iterator[bytes]:
     """A file's bytes from one position to before another.
 
-    Raises NOT_FOUND, when it was withdrawn at this moment.
+    Raises
+    ------
+    ExchangeError
+        ``NOT_FOUND``, when it was withdrawn at this moment.
     """
     try:
         return hub.store.blobs.read(file.blob, start, end)
@@ -90,7 +99,13 @@ def read_pieces(hub: Hub, file: Fetched, start: int, end: int) -> Iterator[bytes
 
 
 def withdraw(hub: Hub, person: Person, project: str, sha256: str) -> dict[str, Any]:
-    """Remove a file's bytes, by its sender, or raise NOT_FOUND or NOT_ALLOWED; that it was there stays known."""
+    """Remove a file's bytes, by its sender; that it was there stays known.
+
+    Raises
+    ------
+    ExchangeError
+        ``NOT_FOUND``, ``NOT_ALLOWED``.
+    """
     with hub.store.writing() as connection:
         row = the_project(connection, project, lock=True)
         file = _find(connection, person, row, sha256)

@@ -27,7 +27,13 @@ class Claims:
 
     @contextmanager
     def of(self, upload: str) -> Iterator[None]:
-        """Hold an upload, or raise BUSY."""
+        """Hold an upload.
+
+        Raises
+        ------
+        ExchangeError
+            ``BUSY``.
+        """
         with self._lock:
             # Refused and not made to wait: a thread that waits answers nobody.
             if upload in self._held:
@@ -63,7 +69,13 @@ class Hub:
 
 
 def the_project(connection: Connection, project: str, *, lock: bool = False) -> ProjectRow:
-    """A project that is there, or raise NOT_FOUND."""
+    """A project that is there.
+
+    Raises
+    ------
+    ExchangeError
+        ``NOT_FOUND``.
+    """
     # Only what has the form of an id is looked up.
     row = project_row(connection, check_id(project), lock=lock)
     if row is None:
@@ -72,7 +84,13 @@ def the_project(connection: Connection, project: str, *, lock: bool = False) -> 
 
 
 def require_agreement(row: ProjectRow) -> str:
-    """The digest of the project file that holds, or raise AGREEMENT_MISSING."""
+    """The digest of the project file that holds.
+
+    Raises
+    ------
+    ExchangeError
+        ``AGREEMENT_MISSING``.
+    """
     if row.digest is None:
         raise ExchangeError(
             "AGREEMENT_MISSING",

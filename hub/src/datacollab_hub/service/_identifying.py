@@ -50,7 +50,13 @@ class Identified:
     verified: Verified
 
     def check_body(self, body: bytes) -> None:
-        """Refuse another body than the one that was signed; raise SIGNATURE_INVALID."""
+        """Refuse another body than the one that was signed.
+
+        Raises
+        ------
+        ExchangeError
+            ``SIGNATURE_INVALID``.
+        """
         check_body(self.verified, body)
 
 
@@ -101,7 +107,10 @@ def _roles(standing: Standing | None) -> frozenset[Role]:
 def identify_invited(hub: Hub, seen: Seen, head: Head, body: bytes, *, presented: PublicKey, secret: str) -> Person:
     """Verify a request to join, which brings its key along; nothing is kept of one without an invitation.
 
-    Raises what is raised as `verify_request`, and INVITATION_INVALID, REPLAYED, TOO_MANY_REQUESTS.
+    Raises
+    ------
+    ExchangeError
+        As `verify_request`, and ``INVITATION_INVALID``, ``REPLAYED``, ``TOO_MANY_REQUESTS``.
     """
     now = hub.clock()
     found = verify_request(head.method, hub.settings.url + head.target, head.headers, body, lambda _: presented, now)

@@ -43,7 +43,13 @@ _DAY = 86_400
 
 
 def invite(hub: Hub, person: Person, project: str, *, name: str, role: str, days: int) -> dict[str, Any]:
-    """A link with which one key can ask to become a member, or raise REQUEST_MALFORMED."""
+    """A link with which one key can ask to become a member.
+
+    Raises
+    ------
+    ExchangeError
+        ``REQUEST_MALFORMED``.
+    """
     check_name(name, "name")
     if role not in _INVITED:
         raise ExchangeError("REQUEST_MALFORMED", f"role: one of {', '.join(_INVITED)} is wanted.")
@@ -63,7 +69,10 @@ def invite(hub: Hub, person: Person, project: str, *, name: str, role: str, days
 def read_presented_key(text: str) -> PublicKey:
     """The key of a request to join, which its owner has signed; the card of a mask key may follow.
 
-    Raises KEY_MALFORMED.
+    Raises
+    ------
+    ExchangeError
+        ``KEY_MALFORMED``.
     """
     word, *proofs = text.split() or [""]
     key = PublicKey.from_text(word, what="public_key")
@@ -83,7 +92,10 @@ def read_presented_key(text: str) -> PublicKey:
 def join(hub: Hub, person: Person, project: str, secret: str, public_key: str) -> dict[str, Any]:
     """Use an invitation up, and wait for the owner; the same one again with the same key says how it stands.
 
-    Raises INVITATION_INVALID, whether the project is there or not.
+    Raises
+    ------
+    ExchangeError
+        ``INVITATION_INVALID``, whether the project is there or not.
     """
     with hub.store.writing() as connection:
         row = None
@@ -176,7 +188,13 @@ def new_browser_session(hub: Hub, person: Person) -> dict[str, Any]:
 
 
 def redeem_browser_session(hub: Hub, secret: str) -> str:
-    """Whose link it is, for the pages that sign a browser in; or raise INVITATION_INVALID."""
+    """Whose link it is; for the pages that sign a browser in.
+
+    Raises
+    ------
+    ExchangeError
+        ``INVITATION_INVALID``.
+    """
     with hub.store.writing() as connection:
         fingerprint = redeem_session(connection, secret, hub.clock())
     if fingerprint is None:
@@ -190,7 +208,13 @@ BROWSER_SECONDS = 4 * 3600
 
 
 def link_key(hub: Hub, secret: str) -> str:
-    """Fingerprint of whose link it is; the link stays unused; or raise INVITATION_INVALID."""
+    """Fingerprint of whose link it is; the link stays unused.
+
+    Raises
+    ------
+    ExchangeError
+        ``INVITATION_INVALID``.
+    """
     with hub.store.reading() as connection:
         fingerprint = session_key(connection, secret, hub.clock())
     if fingerprint is None:
@@ -236,7 +260,10 @@ def sign_out(hub: Hub, cookie: str) -> None:
 def visitor(hub: Hub, seen: Seen, cookie: str | None, *, project: str | None) -> Person:
     """Return the reader, and the key's present roles in the project that they read about.
 
-    Raises NOT_SIGNED_IN or TOO_MANY_REQUESTS.
+    Raises
+    ------
+    ExchangeError
+        ``NOT_SIGNED_IN``, ``TOO_MANY_REQUESTS``.
     """
     now = hub.clock()
     roles = {Role.KNOWN}

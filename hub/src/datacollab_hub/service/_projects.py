@@ -41,7 +41,13 @@ _LAST_REVISION = 2**31 - 1
 
 
 def open_project(hub: Hub, person: Person, name: str) -> dict[str, Any]:
-    """Open a project, whose owner is who asks, or raise REQUEST_MALFORMED or QUOTA_EXCEEDED."""
+    """Open a project, whose owner is who asks.
+
+    Raises
+    ------
+    ExchangeError
+        ``REQUEST_MALFORMED``, ``QUOTA_EXCEEDED``.
+    """
     check_name(name, "name")
     with hub.store.writing() as connection:
         # Counting locks the key's row: two requests at once cannot both be the last that is allowed.
@@ -79,8 +85,11 @@ def put_agreement(hub: Hub, person: Person, project: str, data: bytes) -> tuple[
 
     Members are then those of the file, and auditors.  Who is none of them any more is no member.
 
-    Raises what is raised as `read_project`; REQUEST_MALFORMED, when the revision is a number that no database here
-    holds; NOT_A_MEMBER, when another key owns it; PROJECT_OLDER; QUOTA_EXCEEDED.
+    Raises
+    ------
+    ExchangeError
+        As `read_project`; ``REQUEST_MALFORMED``, when the revision is a number that no database here holds;
+        ``NOT_A_MEMBER``, when another key owns it; ``PROJECT_OLDER``; ``QUOTA_EXCEEDED``.
     """
     # Before the transaction: reading a large file takes a while, and writers would wait.
     said = read_agreement(data)

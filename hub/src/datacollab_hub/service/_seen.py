@@ -73,7 +73,13 @@ class Seen:
         self._database.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;" + _TABLES)
 
     def take(self, fingerprint: str, nonce: str, now: float, until: float) -> None:
-        """Take a request once, or raise REPLAYED."""
+        """Take a request once.
+
+        Raises
+        ------
+        ExchangeError
+            ``REPLAYED``.
+        """
         # There are hundreds of thousands where many ask.
         digest = hashlib.sha256(f"{fingerprint} {nonce}".encode("ascii")).digest()[:20]
         with self._lock:
@@ -83,7 +89,13 @@ class Seen:
             raise ExchangeError("REPLAYED", "This very request was answered before. Make it anew.")
 
     def count(self, fingerprint: str, now: float) -> None:
-        """Count a request, or raise TOO_MANY_REQUESTS."""
+        """Count a request.
+
+        Raises
+        ------
+        ExchangeError
+            ``TOO_MANY_REQUESTS``.
+        """
         values = {"fingerprint": fingerprint, "most": self._most, "rate": self._rate, "now": now}
         with self._lock:
             self._clear_away(now)

@@ -36,9 +36,19 @@ from ._hub import Hub, require_agreement, the_project
 
 
 def recipient_of(kind: Kind, said: str | None, members: Sequence[Member]) -> str:
-    """Fingerprint of whom a file is for, by a party's name or fingerprint; empty for all parties.
+    """Fingerprint of whom a file is for; empty for all parties.
 
-    Raises REQUEST_MALFORMED or NOT_FOUND.
+    Parameters
+    ----------
+    kind : Kind
+    said : str, optional
+        Name or fingerprint of a party, if the file is for one.
+    members : sequence of Member
+
+    Raises
+    ------
+    ExchangeError
+        ``REQUEST_MALFORMED``, ``NOT_FOUND``.
     """
     if not kind.names_recipient:
         # Its kind decides who gets it: no sender steers a share to anybody else.
@@ -209,7 +219,13 @@ class OffsetDiffersError(ExchangeError):
 
 
 def own_upload(hub: Hub, person: Person, project: str, upload: str) -> Upload:
-    """An upload of the one who asks, or raise NOT_FOUND."""
+    """An upload of the one who asks.
+
+    Raises
+    ------
+    ExchangeError
+        ``NOT_FOUND``.
+    """
     check_id(upload)
     with hub.store.reading() as connection:
         found = upload_row(connection, upload)
@@ -284,7 +300,10 @@ def append_part(hub: Hub, person: Person, upload: Upload, offset: int, body: byt
 def abandon(hub: Hub, upload: Upload) -> None:
     """Give an upload up: it counts no more, and its parts go.
 
-    Raises NOT_FOUND, when it ended meanwhile; BUSY, when it is being finished.
+    Raises
+    ------
+    ExchangeError
+        ``NOT_FOUND``, when it ended meanwhile; ``BUSY``, when it is being finished.
     """
     # Not while it is being finished, or parts would go under the reader's hands.
     with hub.claims.of(upload.id):
@@ -301,8 +320,11 @@ def finish(hub: Hub, person: Person, upload: Upload) -> dict[str, Any]:
 
     A refused upload leaves nothing behind.  Where the hub itself fails, a full disk say, the upload stays as it was.
 
-    Raises HASH_MISMATCH, as `read_envelope`, as `check_envelope`, DEADLINE_PASSED, ALREADY_SHARED, NOT_ALLOWED; BUSY,
-    when another request is at it.
+    Raises
+    ------
+    ExchangeError
+        ``HASH_MISMATCH``, as `read_envelope`, as `check_envelope`, ``DEADLINE_PASSED``, ``ALREADY_SHARED``,
+        ``NOT_ALLOWED``; ``BUSY``, when another request is at it.
     """
     with hub.claims.of(upload.id):
         return _finish(hub, person, upload)

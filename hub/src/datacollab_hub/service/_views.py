@@ -20,10 +20,17 @@ _MOST_ROWS = 100_000
 
 @dataclass(frozen=True)
 class View:
-    """A project without its file, as it was when its log ended with an entry of this number and digest.
+    """A project as it was when its log ended with an entry.
 
     All that is in it is written in the transaction of an entry of the log, so as long as the log ends with the same
     entry, it equals the database.
+
+    Attributes
+    ----------
+    head : (int, str)
+        Number and digest of the entry.
+    row : ProjectRow
+        Without the project file.
     """
 
     head: tuple[int, str]
@@ -120,7 +127,13 @@ class Views:
         self._lock = threading.Lock()
 
     def of(self, connection: Connection, project: str) -> View:
-        """A project as it is now, or raise NOT_FOUND."""
+        """A project as it is now.
+
+        Raises
+        ------
+        ExchangeError
+            ``NOT_FOUND``.
+        """
         # Every change writes an entry, so the project is the same as long as the log's end is.
         head = log_head(connection, check_id(project))
         with self._lock:

@@ -168,7 +168,13 @@ def newest() -> str | None:
 
 
 def check_current(engine: Engine) -> None:
-    """Bring an empty database up, and refuse one of another version: DATABASE_OUTDATED."""
+    """Bring an empty database up, and refuse one of another version.
+
+    Raises
+    ------
+    ExchangeError
+        ``DATABASE_OUTDATED``.
+    """
     found = current(engine)
     # Tables without a revision are another program's, and stay as they are.
     if found is None and is_empty(engine):

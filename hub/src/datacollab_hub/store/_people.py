@@ -59,7 +59,10 @@ def find_key(connection: Connection, fingerprint: str) -> tuple[PublicKey, bool]
 def add_key(connection: Connection, key: PublicKey, now: float) -> None:
     """Know a key from now on.
 
-    Raises KEY_MALFORMED, when another key has its fingerprint.
+    Raises
+    ------
+    ExchangeError
+        ``KEY_MALFORMED``, when another key has its fingerprint.
     """
     there = find_key(connection, key.fingerprint)
     if there is None:
@@ -86,7 +89,13 @@ def roles_of(connection: Connection, project: str, fingerprint: str) -> frozense
 
 
 def remember_nonce(engine: Engine, fingerprint: str, nonce: str, now: float, until: float) -> None:
-    """Take a request once, or raise REPLAYED; in a transaction of its own, as it was seen, whatever comes of it."""
+    """Take a request once, in a transaction of its own: it was seen, whatever comes of it.
+
+    Raises
+    ------
+    ExchangeError
+        ``REPLAYED``.
+    """
     try:
         with transaction(engine) as connection:
             # Expired ones go on the way; the primary key notices a second time.

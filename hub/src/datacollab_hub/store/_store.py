@@ -23,7 +23,10 @@ def pair(connection: Connection, blobs: Blobs) -> None:
     A place without a mark is new, or from before there were marks: then all that the database names lies there.
     With another database, an empty one say, all blobs would look like nobody's, and be swept away.
 
-    Raises STORE_MISMATCH.
+    Raises
+    ------
+    ExchangeError
+        ``STORE_MISMATCH``.
     """
     if blobs.mark() is None:
         named = all_blobs(connection)
@@ -37,7 +40,13 @@ def pair(connection: Connection, blobs: Blobs) -> None:
 
 
 def check_paired(connection: Connection, blobs: Blobs) -> None:
-    """Refuse a place of blobs that is not this database's; raise STORE_MISMATCH."""
+    """Refuse a place of blobs that is not this database's.
+
+    Raises
+    ------
+    ExchangeError
+        ``STORE_MISMATCH``.
+    """
     if blobs.mark() != _id(connection):
         raise _mismatch()
 
@@ -149,7 +158,10 @@ class Store:
     def tidy(self, now: float) -> None:
         """Forget uploads that nobody goes on with, and remove blobs that a kill left without a name.
 
-        Raises DATABASE_OUTDATED, STORE_MISMATCH: in their place may lie others by now.
+        Raises
+        ------
+        ExchangeError
+            ``DATABASE_OUTDATED``, ``STORE_MISMATCH``: in their place may lie others by now.
         """
         self.check()
         with self.writing() as connection:

@@ -142,7 +142,17 @@ def _check_announced(request: Request, most: int) -> None:
 
 
 async def _body(request: Request, most: int, patience: float, rate: int = 0) -> bytes:
-    """The body, of at most so many bytes; somebody who sends it too slowly loses the place."""
+    """The body, of which no more is taken than the route allows; whoever sends it too slowly loses its place.
+
+    Parameters
+    ----------
+    request : Request
+    most : int
+    patience : float
+        Seconds for all of it.
+    rate : int
+        Least bytes a second, over each window of time.
+    """
     loop = asyncio.get_running_loop()
     body = bytearray()
     seen = 0

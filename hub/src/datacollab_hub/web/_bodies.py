@@ -69,7 +69,10 @@ _Any = TypeVar("_Any", bound=_Body)
 def parse_body(model: type[_Any], body: bytes) -> _Any:
     """Read a request's body.
 
-    Raises REQUEST_MALFORMED, naming entries of the model alone, and no value.
+    Raises
+    ------
+    ExchangeError
+        ``REQUEST_MALFORMED``, naming entries of the model alone, and no value.
     """
     try:
         return model.model_validate(parse_json(body or b"{}", what="The request's body"))
@@ -97,7 +100,13 @@ _MOST_OF_STRANGERS = 32
 
 
 class Bodies:
-    """Places for bodies, which are held in memory, shared evenly by processes; for the event loop's thread alone."""
+    """Places for bodies, which are held in memory; for the event loop's thread alone.
+
+    Parameters
+    ----------
+    n_processes : int
+        That share the places, an equal number each.
+    """
 
     def __init__(self, n_processes: int = 1) -> None:
         self._of: Counter[tuple[str, str]] = Counter()
@@ -113,10 +122,21 @@ class Bodies:
 
     @contextmanager
     def held(self, fingerprint: str | None, project: str | None = None, owner: str | None = None) -> Iterator[None]:
-        """Take a place, until the request is answered, or raise TOO_MANY_REQUESTS.
+        """Take a place, until the request is answered.
 
-        Strangers, without a fingerprint, send small bodies, and take no place of those that are known. Requests about
-        no project share the places of one. All projects of one owner together do not hold all places.
+        Parameters
+        ----------
+        fingerprint : str, optional
+            Who asks; None for strangers, whose bodies are small, and who take no place of those that are known.
+        project : str, optional
+            The request's project. Requests about none share the places of one project.
+        owner : str, optional
+            Who opened the project: one key's projects do not hold all places together.
+
+        Raises
+        ------
+        ExchangeError
+            ``TOO_MANY_REQUESTS``.
         """
         taken = [("strangers", "")]
         if fingerprint is not None:
