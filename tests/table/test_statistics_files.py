@@ -468,6 +468,10 @@ def test_a_business_calendar_and_a_date_after_9999_are_refused(tmp_path):
         assert words in refusal(path, "TABLE_UNREADABLE")
         # A project that does without the column is not stopped by it.
         assert understood(path, schema=only_y)[0]["y"].tolist() == [1.0]
+        # In another form of Unicode the name of a column is the same.
+        pyreadstat.write_dta(pd.DataFrame({"a\u0308": [number]}), path, variable_format={"a\u0308": style})
+        column = Column(name="\u00e4", kind="number", minimum=0, maximum=9, missing="fill", fill=1)
+        assert words in refusal(path, "TABLE_UNREADABLE", schema=Schema(columns=(column,)))
 
 
 def test_texts_with_labels_for_some_are_not_called_numbers(tmp_path):

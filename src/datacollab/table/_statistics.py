@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -116,8 +117,9 @@ def read_statistics(path: Path, known: Collection[str] | None = None) -> TextRow
     row_bytes = sum(_OBJECT + (about.variable_storage_width.get(name) or 0) for name in about.column_names)
     # Files of transport do not tell their rows; they are read in parts all the same.
     check_memory(path, _NUMBER * len(is_numeric) * (about.number_rows or 0), n_bytes)
+    names = {_plain_name(name) for name in known or ()}
     texts = [
-        _text_maker(path, STATISTICS[suffix], about, name, is_known=known is None or name in known)
+        _text_maker(path, STATISTICS[suffix], about, name, is_known=known is None or _plain_name(name) in names)
         for name in about.column_names
     ]
 
@@ -243,6 +245,11 @@ def _chunks(
                 codes, different = pandas.factorize(of_chunk)
                 frame[place] = np.array([*map(text, different), ""], dtype=object)[codes]
             yield pandas.DataFrame(frame)
+
+
+def _plain_name(name: str) -> str:
+    """Return a name in the form of Unicode in which a file's and a project's names are compared."""
+    return unicodedata.normalize("NFC", name)
 
 
 def _text_maker(path: Path, program: str, about: Any, name: str, *, is_known: bool) -> Callable[[Any], str]:

@@ -277,8 +277,8 @@ def write_table(path: Path, batches: Iterable[Any], *, mode: int = 0o666) -> int
     There is at least one frame, and all have the same columns.  The end of the name is the format; an unknown one is
     refused.  A CSV file has commas and points, or the style in ``attrs["style"]`` of the first frame: semicolons and
     decimal commas if the frame was read from such a table, and no points in whole numbers of columns of
-    ``attrs["kept"]``.  An Excel sheet holds 1,048,575 rows below its header, and
-    numbers for texts that it shows alike in these columns.
+    ``attrs["kept"]``.  An Excel sheet holds 1,048,575 rows below its header, and numbers for texts that it shows alike
+    in these columns.
 
     The file appears when all of it is on the disk; if anything goes wrong, an earlier file is unchanged. Its
     permissions are `mode`, less the umask, from the first moment on.

@@ -14,6 +14,7 @@ from datacollab.bundle import pack, unpack
 from datacollab.effects import estimate_effect
 from datacollab.errors import AgreementError, EffectError
 from datacollab.folder.party import list_times
+from datacollab.folder.step_table import score_rows
 from datacollab.share import Share, share_contents, share_from
 from datacollab.steps.analyst import AnalystFolder, effect_of, make_model, receive_rows
 from datacollab.survival import CoxRegression, SurvivalForest, concordance_index
@@ -175,6 +176,9 @@ def test_survival_by_files_is_survival_in_memory(survival, model, kind):
     target = encode_table(survival.project, survival.tables["b"], where="b").target
     assert scores["concordance"] == pytest.approx(concordance_index(target, found["prediction"]))
     assert scores["n_events"] == target["event"].sum()
+    shown = dict(score_rows(scores))
+    assert shown["Events"] == f"{scores['n_events']} among {len(target)} rows"
+    assert shown["Concordance"].endswith("; guessing has 0.5")
 
 
 def test_a_party_gets_no_other_partys_baseline(survival):
